@@ -5,7 +5,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 /** Settings of the suite; every other variable of Bulkhead belongs to the person. */
-const settings = [
+export const settings: readonly string[] = [
+  "BULKHEAD_BUDGETS",
   "BULKHEAD_CHROMIUM",
   "BULKHEAD_CLUSTER_CUT_MS",
   "BULKHEAD_CLUSTER_ROUNDS",
@@ -43,7 +44,7 @@ const kept = new RegExp(
   `^(${
     [
       "PATH|TMPDIR|TZ|LANG|LANGUAGE|LC_\\w+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|USER|LOGNAME|SHELL",
-      "CI|AGENTS|TEST|PROD|DEV|SSR|MODE|BASE_URL|VITEST\\w*|NODE_\\w+|npm_\\w+|DENO_\\w+",
+      "CI|AGENTS|CASES|TEST|PROD|DEV|SSR|MODE|BASE_URL|VITEST\\w*|NODE_\\w+|npm_\\w+|DENO_\\w+",
       ...settings,
     ].join("|")
   })$`,

@@ -7,6 +7,7 @@ import { expect, test, type TestContext } from "vitest";
 import type { OsWallName } from "../../core/ground/platform/os-walls/os-wall.ts";
 import { needsWall } from "../ground/platform/os-walls/needs-wall.ts";
 import { skipLines } from "../skip-lines.ts";
+import { settings } from "../own-environment.ts";
 import { listFiles, readSource, root } from "./source.ts";
 
 test("a run has a home of its own, and nothing that a person has set for Bulkhead, git or a model", () => {
@@ -77,3 +78,11 @@ test("the sum of a CI run names and counts files that are green only when repeat
 });
 
 const runner = "Deno" in globalThis ? ["run", "-A"] : [];
+
+test("a setting of a named run reaches its tests, whose environment is their own", () => {
+  const set = ["package.json", ".ci/run"].flatMap((path) =>
+    [...readSource(path).matchAll(/\b(BULKHEAD_[A-Z_]+)=/g)].map(([, name]) => name!)
+  );
+  expect(set).toContain("BULKHEAD_BUDGETS");
+  expect(set.filter((name) => !settings.includes(name))).toEqual([]);
+});

@@ -23,7 +23,7 @@ export class SharedJournal implements Journal {
   readonly read: Journal["read"] = (options) => this.#deps.own.read(options);
   readonly openSessions: Journal["openSessions"] = () => this.#deps.own.openSessions();
   readonly sessions: Journal["sessions"] = (filter) => this.#deps.own.sessions(filter);
-  readonly groups: Journal["groups"] = (span) => this.#deps.own.groups(span);
+  readonly groups: Journal["groups"] = (span, before) => this.#deps.own.groups(span, before);
   readonly session: Journal["session"] = (sessionId) => this.#deps.own.session(sessionId);
   readonly history: Journal["history"] = (sessionId) => this.#deps.own.history(sessionId);
   readonly spent: Journal["spent"] = (page) => this.#deps.own.spent(page);

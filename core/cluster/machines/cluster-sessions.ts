@@ -3,6 +3,7 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionGroup } from "../../records/journal/session-groups.ts";
+import { groupPages } from "../../records/journal/session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/host-seams.ts";
 import { type SpentPages, spentPages } from "../../sessions/host/session-usage.ts";
@@ -47,8 +48,8 @@ export class ClusterSessions implements ElsewhereSessions {
     return lists.flat();
   }
 
-  async groups(span: SessionSpan): Promise<SessionGroup[]> {
-    return (await Promise.all(this.#deps.mirrors().map(({ journal }) => journal.groups(span)))).flat();
+  async *groups(span: SessionSpan): AsyncGenerator<SessionGroup[], void, void> {
+    for (const { journal } of this.#deps.mirrors()) yield* groupPages(journal, span);
   }
 
   async *spent(since: string): SpentPages {

@@ -1,7 +1,7 @@
 import type { SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { errorDataOf } from "../../../plugin-sdk/errors.ts";
-import { countGroups, fitsQuery, groupOfOne } from "../../records/journal/session-groups.ts";
+import { countSessions, fitsQuery } from "../../records/journal/session-groups.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Caller } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
@@ -51,5 +51,5 @@ function nullWhereGone(error: unknown): null {
 export async function countOwn(caller: Caller, query: SessionQuery, deps: OwnDeps): Promise<SessionCounts> {
   const { text, since, until, task_id } = query;
   const { sessions } = await listOwn(caller, { text, since, until, task_id, limit: mostLooked }, deps);
-  return countGroups(sessions.map(groupOfOne), query);
+  return countSessions(sessions, query);
 }

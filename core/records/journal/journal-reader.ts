@@ -11,7 +11,8 @@ import { readNumber, schemaVersion } from "./journal-schema.ts";
 import { type JournalStatements, prepareStatements } from "./journal-statements.ts";
 import type { Cursor, Journal, ReadOptions } from "./journal.ts";
 import { readPage } from "./read-page.ts";
-import type { SessionGroup } from "./session-groups.ts";
+import type { GroupPage } from "./session-groups.ts";
+import { groupPage, listSessions } from "./session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
@@ -91,11 +92,11 @@ class Reader implements JournalReader {
   }
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
-    return this.#look(() => this.#statements.sessions.list(filter));
+    return await listSessions((read) => this.#look(() => read(this.#statements.sessions)), filter);
   }
 
-  async groups(span: SessionSpan): Promise<SessionGroup[]> {
-    return this.#look(() => this.#statements.sessions.groups(span));
+  async groups(span: SessionSpan, before: SessionFilter["before"]): Promise<GroupPage> {
+    return await groupPage((read) => this.#look(() => read(this.#statements.sessions)), span, before);
   }
 
   async history(sessionId: string): Promise<SessionHistory> {

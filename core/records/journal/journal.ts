@@ -3,7 +3,7 @@ import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import type { SpentPage, SpentRecord } from "./spend-table.ts";
-import type { SessionGroup } from "./session-groups.ts";
+import type { GroupPage } from "./session-groups.ts";
 import type { DeletedBy, SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 
 /** Position of a reader: after this `gseq`. 0 is before everything. */
@@ -70,10 +70,10 @@ export interface Journal {
    */
   sessions(filter: SessionFilter): Promise<SessionRecord[]>;
   /**
-   * Sessions with these words and times, grouped for counting.
+   * A part of the sessions with these words and times, grouped for counting: those after one in the order of lists.
    * @throws {BulkheadError} `journal_error`
    */
-  groups(filter: SessionSpan): Promise<SessionGroup[]>;
+  groups(span: SessionSpan, before: SessionFilter["before"]): Promise<GroupPage>;
   /**
    * One session, or its tombstone; null for an unknown one.
    * @throws {BulkheadError} `journal_error`

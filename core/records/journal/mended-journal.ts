@@ -50,7 +50,7 @@ export class MendedJournal implements Journal {
   readonly read: Journal["read"] = (options) => this.#ask((journal) => journal.read(options));
   readonly openSessions: Journal["openSessions"] = () => this.#ask((journal) => journal.openSessions());
   readonly sessions: Journal["sessions"] = (filter) => this.#ask((journal) => journal.sessions(filter));
-  readonly groups: Journal["groups"] = (span) => this.#ask((journal) => journal.groups(span));
+  readonly groups: Journal["groups"] = (span, before) => this.#ask((journal) => journal.groups(span, before));
   readonly session: Journal["session"] = (sessionId) => this.#ask((journal) => journal.session(sessionId));
   readonly history: Journal["history"] = (sessionId) => this.#ask((journal) => journal.history(sessionId));
   readonly spent: Journal["spent"] = (page) => this.#ask((journal) => journal.spent(page));

@@ -1,5 +1,5 @@
 import type { SqlValue } from "../../ground/platform/state/sqlite.ts";
-import type { SessionFilter } from "./session-record.ts";
+import type { SessionFilter, SessionStretch } from "./session-record.ts";
 
 /** States of a session in its table. */
 export const tableStates = { running: 0, ended: 1, deleted: 2 } as const;
@@ -23,8 +23,11 @@ export function wordsOf(text: string): string[] {
 type Condition = [sql: string, ...values: SqlValue[]];
 
 /** Returns the condition that a filter is in SQL, and its values. Deleted sessions never match. */
-export function conditionsOf(filter: Partial<SessionFilter>): { where: string; values: SqlValue[] } {
-  const { labels = {}, before } = filter;
+export function conditionsOf(
+  filter: Partial<SessionFilter>,
+  { before, downTo }: SessionStretch,
+): { where: string; values: SqlValue[] } {
+  const { labels = {} } = filter;
   const wanted: Condition[] = [
     stateCondition(filter.state),
     ...fieldConditions(filter),
@@ -40,6 +43,7 @@ export function conditionsOf(filter: Partial<SessionFilter>): { where: string; v
     wanted.push(["(sorted_at, first_gseq) <= (?, ?)", sorted_at, first_gseq]);
     wanted.push(["(sorted_at, first_gseq, session_id) < (?, ?, ?)", sorted_at, first_gseq, session_id]);
   }
+  wanted.push(["(sorted_at, first_gseq) >= (?, ?)", downTo?.sorted_at ?? "", downTo?.first_gseq ?? 0]);
   return {
     where: wanted.map(([condition]) => condition).join(" AND "),
     values: wanted.flatMap(([, ...values]) => values),

@@ -1,5 +1,6 @@
 import type { NamedCount, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionFilter } from "./session-record.ts";
 import { wordsOf } from "./session-conditions.ts";
 
 /** Sessions that are alike in all that they are counted by. */
@@ -7,6 +8,13 @@ export interface SessionGroup extends Pick<SessionSummary, "state" | "outcome" |
   interrupted: boolean;
   folder: string;
   count: number;
+}
+
+/** Groups of one part of the sessions. */
+export interface GroupPage {
+  groups: SessionGroup[];
+  /** The place of the next part; null after the last one. */
+  next: NonNullable<SessionFilter["before"]> | null;
 }
 
 /** A session in a list, or its record in a journal. */
@@ -38,24 +46,50 @@ function isFound(summary: Counted, words: readonly string[]): boolean {
 const mostNames = 100;
 
 /** Counts sessions by what a list can be narrowed to: each kind as if the query had no filter of that kind. */
-export function countGroups(groups: Iterable<SessionGroup>, query: SessionQuery): SessionCounts {
-  const states = { running: 0, completed: 0, blocked: 0, error: 0, interrupted: 0 };
-  const [adapters, folders, labels] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
-  let total = 0;
-  for (const group of groups) {
-    const { count } = group;
-    const misses = missesOf(group, query);
-    if (misses.length > 1) continue;
-    const [only] = misses;
-    if (only === undefined) total += count;
-    if (only === undefined || only === "state") states[stateOf(group)] += count;
-    if ((only === undefined || only === "adapter") && group.adapter_id !== null) add(adapters, group.adapter_id, count);
-    if (only === undefined || only === "folder") add(folders, group.folder, count);
-    if (only === undefined || only === "labels") {
-      for (const [name, value] of Object.entries(group.labels)) add(labels, `${name}=${value}`, count);
+export class SessionCounting {
+  readonly #query: SessionQuery;
+  readonly #states = { running: 0, completed: 0, blocked: 0, error: 0, interrupted: 0 };
+  readonly #adapters = new Map<string, number>();
+  readonly #folders = new Map<string, number>();
+  readonly #labels = new Map<string, number>();
+  #total = 0;
+
+  constructor(query: SessionQuery) {
+    this.#query = query;
+  }
+
+  add(groups: readonly SessionGroup[]): void {
+    for (const group of groups) {
+      const misses = missesOf(group, this.#query);
+      if (misses.length > 1) continue;
+      const [only] = misses;
+      const isCounted = (filter: Filter) => only === undefined || only === filter;
+      const { count, adapter_id } = group;
+      if (only === undefined) this.#total += count;
+      if (isCounted("state")) this.#states[stateOf(group)] += count;
+      if (isCounted("adapter") && adapter_id !== null) add(this.#adapters, adapter_id, count);
+      if (isCounted("folder")) add(this.#folders, group.folder, count);
+      if (!isCounted("labels")) continue;
+      for (const [name, value] of Object.entries(group.labels)) add(this.#labels, `${name}=${value}`, count);
     }
   }
-  return { total, states, adapters: listed(adapters), folders: listed(folders), labels: listed(labels) };
+
+  get counts(): SessionCounts {
+    return {
+      total: this.#total,
+      states: { ...this.#states },
+      adapters: listed(this.#adapters),
+      folders: listed(this.#folders),
+      labels: listed(this.#labels),
+    };
+  }
+}
+
+/** Counts these sessions as {@link SessionCounting} does. */
+export function countSessions(sessions: readonly Counted[], query: SessionQuery): SessionCounts {
+  const counting = new SessionCounting(query);
+  counting.add(sessions.map(groupOfOne));
+  return counting.counts;
 }
 
 type Filter = "state" | "adapter" | "folder" | "labels";

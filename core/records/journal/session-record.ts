@@ -47,6 +47,12 @@ export interface SessionFilter extends Omit<SessionQuery, "before" | "limit" | "
   limit: number;
 }
 
+/** A part of a table in the order of {@link compareByAge}: the rows after one, down to another one and with it. */
+export interface SessionStretch {
+  before: SessionAge | undefined;
+  downTo: SessionAge | null;
+}
+
 /** The part of a filter that counts keep for all kinds. */
 export type SessionSpan = Pick<SessionFilter, "text" | "since" | "until" | "task_id">;
 

@@ -5,7 +5,7 @@ import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
 import { conditionsOf, folderName, tableStates } from "./session-conditions.ts";
 import type { SessionGroup } from "./session-groups.ts";
-import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord, SessionSpan } from "./session-record.ts";
+import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord, SessionSpan, SessionStretch } from "./session-record.ts";
 
 /** State of a running session in its table. */
 const { running, ended, deleted } = tableStates;
@@ -16,9 +16,11 @@ export interface SessionTable {
   note(row: JournalRow): void;
   /** Running sessions, the oldest first. */
   running(): string[];
-  list(filter: SessionFilter): SessionRecord[];
+  /** Returns the row that is so many rows after another one, the newest first; null where the table ends before. */
+  rowAfter(before: SessionFilter["before"], rows: number): NonNullable<SessionFilter["before"]> | null;
+  list(filter: SessionFilter, stretch: SessionStretch): SessionRecord[];
   /** Sessions that match, by all that they can be counted by. */
-  groups(span: SessionSpan): SessionGroup[];
+  groups(span: SessionSpan, stretch: SessionStretch): SessionGroup[];
   get(sessionId: string): SessionRecord | null;
   findTombstones(range: TombstoneRange): Tombstone[];
   /** The session that ended first; null where none has. */
@@ -134,21 +136,23 @@ export function prepareSessionNotes(
 /** Prepares the statements for the table. */
 export function prepareSessionTable(database: SqliteFile): SessionTable {
   const { bury, forget } = prepareWrites(database);
-  const { allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
+  const { edge, allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
   const listing = prepareOnce(database);
   return {
     ...prepareSessionNotes(database),
     running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
-    list(filter) {
-      const { where, values } = conditionsOf(filter);
+    rowAfter: (before, rows) =>
+      (edge.get(before?.sorted_at ?? afterAll, before?.first_gseq ?? 0, rows - 1) ?? null) as ReturnType<SessionTable["rowAfter"]>,
+    list(filter, stretch) {
+      const { where, values } = conditionsOf(filter, stretch);
       const sql = `SELECT ${columns} FROM session WHERE ${where} ORDER BY sorted_at DESC, first_gseq DESC LIMIT ?`;
       return (listing(sql).all(...values, filter.limit) as TableRow[]).map(recordOf);
     },
-    groups(span) {
-      const { where, values } = conditionsOf(span);
+    groups(span, stretch) {
+      const { where, values } = conditionsOf(span, stretch);
       const sql =
         `SELECT state, outcome, stop_reason = 'interrupted' AS interrupted, adapter_id, ${folderName} AS folder,
-        labels, count(*) AS count FROM session WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`;
+        labels, count(*) AS count FROM session INDEXED BY session_by_order WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`;
       return (listing(sql).all(...values) as GroupRow[]).map(groupOf);
     },
     get: (sessionId) => recordOrNull(one.get(sessionId)),
@@ -214,8 +218,15 @@ function prepareWrites(database: SqliteFile) {
   };
 }
 
+/** Comes after every time. */
+const afterAll = "~";
+
 function prepareReads(database: SqliteFile) {
   return {
+    edge: database.prepare(
+      `SELECT sorted_at, first_gseq, session_id FROM session WHERE (sorted_at, first_gseq) < (?, ?)
+        ORDER BY sorted_at DESC, first_gseq DESC LIMIT 1 OFFSET ?`,
+    ),
     allRunning: database.prepare(`SELECT session_id FROM session WHERE state = ${running} ORDER BY last_gseq`),
     one: database.prepare(`SELECT ${columns} FROM session WHERE session_id = ?`),
     tombstone: database.prepare(

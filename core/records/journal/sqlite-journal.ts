@@ -21,7 +21,8 @@ import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
-import type { SessionGroup } from "./session-groups.ts";
+import type { GroupPage } from "./session-groups.ts";
+import { groupPage, listSessions } from "./session-pages.ts";
 import type { DeletedBy, SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
 import { forgetInUpgradeCopies } from "./upgrade-copy.ts";
 
@@ -126,11 +127,11 @@ export class SqliteJournal implements Journal {
   }
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
-    return this.#seen(() => this.#statements.sessions.list(filter));
+    return await listSessions((read) => this.#seen(() => read(this.#statements.sessions)), filter);
   }
 
-  async groups(span: SessionSpan): Promise<SessionGroup[]> {
-    return this.#seen(() => this.#statements.sessions.groups(span));
+  async groups(span: SessionSpan, before: SessionFilter["before"]): Promise<GroupPage> {
+    return await groupPage((read) => this.#seen(() => read(this.#statements.sessions)), span, before);
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {

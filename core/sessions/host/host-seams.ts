@@ -84,8 +84,8 @@ export interface ElsewhereSession {
 export interface ElsewhereSessions {
   /** Returns the matching sessions, the newest of each host. */
   list(filter: SessionFilter): Promise<ElsewhereSummary[]>;
-  /** Returns the sessions with these words and times, grouped for counting. */
-  groups(span: SessionSpan): Promise<SessionGroup[]>;
+  /** Returns the sessions with these words and times, grouped for counting, page by page. */
+  groups(span: SessionSpan): AsyncIterable<SessionGroup[]>;
   /** Returns what the sessions have used that began since a time. */
   spent(since: string): SpentPages;
   /** Returns one session, or its tombstone; null when no other host has it. */

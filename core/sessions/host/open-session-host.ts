@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { ListedFacts, SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import { countGroups } from "../../records/journal/session-groups.ts";
+import { SessionCounting } from "../../records/journal/session-groups.ts";
+import { groupPages } from "../../records/journal/session-pages.ts";
 import {
   compareByAge,
   type SessionFilter,
@@ -46,8 +47,12 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     list: (query) => listSessions(deps, query),
     async count(query = {}) {
       await log.written({ atMostMs: longestWaitMs });
-      const groups = await Promise.all([journal, ...deps.others].map((one) => one.groups(spanOf(query))));
-      return countGroups(groups.flat(), query);
+      const counting = new SessionCounting(query);
+      const span = spanOf(query);
+      for (const pages of [groupPages(journal, span), ...deps.others.map((other) => other.groups(span))]) {
+        for await (const groups of pages) counting.add(groups);
+      }
+      return counting.counts;
     },
     async get(sessionId) {
       const { record, elsewhere } = await findKept(deps, sessionId);

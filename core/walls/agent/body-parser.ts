@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { type HttpFields, maxHeadBytes, valuesOf } from "./http-head.ts";
 
-/** Bytes of a body; null: they end with a mark, or with the connection. */
+/** End of a body: after so many bytes, with the last chunk, or with the connection. */
 type BodyEnd = number | "chunks" | "connection";
 
 /** Takes a body as it comes. */

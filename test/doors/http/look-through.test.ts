@@ -45,6 +45,13 @@ test("a long session is looked through in pieces, and its activity is told by so
     hits: [{ seq: 10_052, text: expect.stringContaining("line 10050.") as string }],
     next: null,
   });
+  const split = await get<Found>("find?text=line+9998.line+9999.");
+  expect([split.hits, split.next]).toEqual([[], 10_000]);
+  const joined = await get<Found>("find?text=line+9998.line+9999.&after=10000");
+  expect(joined.hits.map(({ seq }) => seq)).toEqual([10_001]);
+  const many = await get<Found>("find?text=line");
+  expect([many.hits.length, many.next]).toEqual([500, 501]);
+  expect((await get<Found>("find?text=line&after=501")).hits[0]?.seq).toBe(502);
   const { points } = await get<{ points: { seq: number; at: string }[] }>("activity?points=5");
   expect(points.map(({ seq }) => seq)).toEqual([1, 2526, 5051, 7576, 10_101]);
   expect(points.every(({ at }) => !Number.isNaN(Date.parse(at)))).toBe(true);

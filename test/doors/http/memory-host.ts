@@ -12,7 +12,7 @@ import type { RunSessionOptions, SessionHandle, SessionHost } from "../../../cor
 import type { EventQuery, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { HostFacts, Readiness } from "../../../core/doors/http/door-options.ts";
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
-import { countGroups, fitsQuery, groupOfOne } from "../../../core/records/journal/session-groups.ts";
+import { countSessions, fitsQuery } from "../../../core/records/journal/session-groups.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { allowedBy, judgeUses } from "../../../core/packages/permissions/try-grant.ts";
@@ -136,7 +136,7 @@ export class MemoryHost implements SessionHost {
 
   async count(query: SessionQuery = {}): Promise<SessionCounts> {
     const { text, since, until, task_id } = query;
-    return countGroups((await this.list({ text, since, until, task_id, limit: Infinity })).map(groupOfOne), query);
+    return countSessions(await this.list({ text, since, until, task_id, limit: Infinity }), query);
   }
 
   async get(id: string): Promise<SessionSummary> {

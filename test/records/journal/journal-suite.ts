@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { JournalLimits } from "../../../core/records/journal/journal-limits.ts";
-import { countGroups } from "../../../core/records/journal/session-groups.ts";
+import { SessionCounting } from "../../../core/records/journal/session-groups.ts";
 import { compareByAge, type SessionRecord } from "../../../core/records/journal/session-record.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "./any-envelope.ts";
@@ -317,13 +317,16 @@ export function testJournal(openEmpty: OpenEmpty): void {
     expect([await ids({ interrupted: true }), await ids({ interrupted: false })]).toEqual(["b2", "c3 a1"]);
     expect(await ids({ since: "2025-01-02T00:00:00.000Z", until: "2025-01-03T00:00:00.000Z" })).toBe("b2");
     expect(await journal.session("b2")).toMatchObject({ cost: 0.25, currency: "USD" });
-    const groups = await journal.groups({ text: "tally" });
+    const { groups, next } = await journal.groups({ text: "tally" }, undefined);
+    expect(next).toBe(null);
     expect(groups.map(({ folder, state, interrupted }) => `${folder} ${state} ${interrupted}`).sort()).toEqual([
       "shop-tally running false",
       "tally ended false",
       "tally ended true",
     ]);
-    expect(countGroups(groups, { folder: "tally", state: "ended" })).toEqual({
+    const counting = new SessionCounting({ folder: "tally", state: "ended" });
+    counting.add(groups);
+    expect(counting.counts).toEqual({
       total: 2,
       states: { running: 0, completed: 1, blocked: 0, error: 0, interrupted: 1 },
       adapters: expect.any(Array),

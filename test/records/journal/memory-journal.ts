@@ -11,7 +11,7 @@ import type { LeftChild } from "../../../core/records/journal/history-table.ts";
 import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
 import type { SpentPage, SpentRecord } from "../../../core/records/journal/spend-table.ts";
 import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
-import { fitsQuery, groupOfOne, type SessionGroup } from "../../../core/records/journal/session-groups.ts";
+import { fitsQuery, groupOfOne, type GroupPage } from "../../../core/records/journal/session-groups.ts";
 import {
   compareByAge,
   type DeletedBy,
@@ -94,8 +94,8 @@ class MemoryJournal implements Journal {
     return structuredClone(found.slice(0, filter.limit));
   }
 
-  async groups(span: SessionSpan): Promise<SessionGroup[]> {
-    return (await this.sessions({ ...span, limit: Infinity })).map(groupOfOne);
+  async groups(span: SessionSpan): Promise<GroupPage> {
+    return { groups: (await this.sessions({ ...span, limit: Infinity })).map(groupOfOne), next: null };
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {

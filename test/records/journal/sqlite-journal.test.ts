@@ -5,8 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { chainKeyFile } from "../../../core/records/journal/chain-key.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
+import { SessionCounting } from "../../../core/records/journal/session-groups.ts";
+import { groupPages } from "../../../core/records/journal/session-pages.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
 import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
@@ -45,6 +48,37 @@ describe("openJournal", () => {
       );
       await journal.close();
     }
+  });
+
+  it("looks through thousands of sessions a part at a time, and passes over none", async () => {
+    const journal = await openJournal(newFile());
+    const source = new EnvelopeSource();
+    const start = async (at: number) => {
+      const id = `s${at}`;
+      const requested = { prompt: at % 4000 === 0 ? "needle" : "hay" };
+      const event = { type: "session_started", requested, workdir: `/w/${at % 3}`, labels: {} } as unknown;
+      // Some begin in the same moment.
+      const ts = new Date(1.7e12 + Math.floor(at / 7) * 1000).toISOString();
+      const opening = { ...source.next(id), ts, event: event as Envelope["event"] };
+      await journal.append({ session_id: id, envelopes: [opening] });
+    };
+    await Promise.all(Array.from({ length: 5000 }, (_, at) => start(at)));
+    const found = await journal.sessions({ text: "needle", limit: 10 });
+    expect(found.map(({ session_id }) => session_id)).toEqual(["s4000", "s0"]);
+    const listed = await journal.sessions({ limit: 5000, folder: "1" });
+    expect(new Set(listed.map(({ session_id }) => session_id)).size).toBe(1667);
+    const counting = new SessionCounting({});
+    let parts = 0;
+    for await (const groups of groupPages(journal, {})) {
+      counting.add(groups);
+      parts++;
+    }
+    expect(parts).toBe(3);
+    expect(counting.counts).toMatchObject({
+      total: 5000,
+      folders: [{ name: "0", count: 1667 }, { name: "1", count: 1667 }, { name: "2", count: 1666 }],
+    });
+    await journal.close();
   });
 
   it("keeps the highest number when the newest events are deleted", async () => {

@@ -6,7 +6,7 @@ import type {
   SessionHost,
 } from "../../../core/sessions/host/session-host.ts";
 import type { EventQuery, SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
-import { countGroups, groupOfOne } from "../../../core/records/journal/session-groups.ts";
+import { countSessions } from "../../../core/records/journal/session-groups.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope, Follows } from "../../../plugin-sdk/envelope.ts";
@@ -204,7 +204,7 @@ export class ScriptedHost implements SessionHost {
   }
 
   async count(): Promise<SessionCounts> {
-    return countGroups(this.sessions.map(summaryOf).map(groupOfOne), {});
+    return countSessions(this.sessions.map(summaryOf), {});
   }
 
   async list({ labels = {}, limit = 50, before, state }: SessionQuery = {}): Promise<SessionSummary[]> {

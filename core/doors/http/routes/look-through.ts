@@ -8,6 +8,10 @@ import { type ApiRoute, json, ok, route } from "../route.ts";
 
 /** Events that one search looks at: a long session takes several. */
 const mostEvents = 10_000;
+/** Events before the first one that are read for the beginning of a text that goes on there. */
+const readBefore = 20;
+/** Places that one search tells. */
+const mostHits = 500;
 /** Events that are read for the time of one: about a batch of the journal. */
 const readAhead = 512;
 /** Characters before and after what was found. */
@@ -83,20 +87,23 @@ interface FindOptions extends FindQuery {
 }
 
 async function find(session: SessionHandle, { text: wanted, after = 0, last, signal }: FindOptions) {
-  const end = Math.min(last, after + mostEvents);
+  let end = Math.min(last, after + mostEvents);
   const hits = [];
   // Agents print their words in pieces: what one piece begins may end in the next.
   let before: { kind: string; end: string } | null = null;
   const needle = wanted.toLowerCase();
   if (after < end) {
-    for await (const { seq, ts: at, event } of session.events({ after, signal })) {
+    for await (const { seq, ts: at, event } of session.events({ after: Math.max(0, after - readBefore), signal })) {
       const kind = pieceKind(event);
       const joined: string = kind !== null && before?.kind === kind ? before.end : "";
       const whole = joined + searchedText(event);
       const place = whole.toLowerCase().indexOf(needle, Math.max(0, joined.length - needle.length + 1));
-      if (place >= 0) hits.push({ seq, at, type: event.type, text: excerpt(whole, place, wanted.length) });
+      if (place >= 0 && seq > after) {
+        hits.push({ seq, at, type: event.type, text: excerpt(whole, place, wanted.length) });
+      }
       if (kind !== null) before = { kind, end: whole.slice(-Math.max(around, wanted.length)) };
       else if (!isSilent(event)) before = null;
+      if (hits.length === mostHits) end = seq;
       if (seq >= end) break;
     }
   }

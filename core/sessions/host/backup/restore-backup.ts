@@ -167,7 +167,7 @@ function stoppedHalfWay(thrown: unknown, folder: string, set_aside: RestoreRepor
   const undo = back.length === 0 ? "" : ` To undo: ${back.join("; ")}.`;
   return new BulkheadError(code, [message, "The restore stopped half way.", ...moved].join(" "), {
     cause: thrown,
-    hint: `${hint} Then finish it: bulkhead restore "${folder}" --replace.` + undo,
+    hint: `${hint} Then finish it: bulkhead restore "${folder}" --replace.${undo}`,
     details: { ...details, set_aside },
   });
 }

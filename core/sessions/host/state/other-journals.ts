@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
 import type { SessionGroup } from "../../../records/journal/session-groups.ts";
+import { groupPages } from "../../../records/journal/session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "../../../records/journal/session-record.ts";
 import { openJournal } from "../../../records/journal/open-journal.ts";
 import { wait } from "../../../ground/platform/engine/wait.ts";
@@ -30,17 +31,21 @@ export class OtherJournals implements ElsewhereSessions {
     return found.flatMap(({ value }) => value.map((record) => ({ record, waiting: [] })));
   }
 
-  async groups(span: SessionSpan): Promise<SessionGroup[]> {
-    return (await this.#each((reader) => reader.groups(span))).flatMap(({ value }) => value);
+  groups(span: SessionSpan): AsyncIterable<SessionGroup[]> {
+    return this.#pages((reader) => groupPages(reader, span));
+  }
+
+  spent(since: string): SpentPages {
+    return this.#pages((reader) => spentPages(reader, since));
   }
 
   /** Skips unreadable journals, as {@link list} does. */
-  async *spent(since: string): SpentPages {
+  async *#pages<T>(read: (reader: JournalReader) => AsyncIterable<T>): AsyncGenerator<T, void, void> {
     for (const { file } of await this.#others()) {
       const reader = await openJournalReader(file).catch(() => null);
       if (reader === null) continue;
       try {
-        yield* spentPages(reader, since);
+        yield* read(reader);
       } catch (error) {
         if (!(error instanceof BulkheadError)) throw error;
       } finally {
