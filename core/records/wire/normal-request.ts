@@ -1,3 +1,5 @@
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+
 /** A call of a model, as the program made it. */
 interface MadeCall {
   method: string;
@@ -51,12 +53,12 @@ const variables: Readonly<Record<string, string>> = {
 /** Words of the groups of a pattern. */
 const groupNames = ["own folder", "branch", "place", ...Object.keys(variables)];
 
-/** Returns a call without what may differ: two calls of one text count as the same. */
-export function normalCall({ method, path, body }: MadeCall, places: SessionPlaces): NormalCall {
+/** Returns a call without what may differ: two calls of one text count as the same. Other work has its turn meanwhile. */
+export async function normalCall({ method, path, body }: MadeCall, places: SessionPlaces): Promise<NormalCall> {
   const names = new Names(places);
   const line = `${method} ${names.in(withoutKey(path))}`;
   const text = new TextDecoder().decode(body);
-  const normal = names.inValue(parsed(text));
+  const normal = await names.inValue(parsed(text));
   return { line, body: normal, text: `${line}\n${JSON.stringify(normal)}` };
 }
 
@@ -76,6 +78,19 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Letters that are looked through in one turn. */
+const lettersInATurn = 256 * 1024;
+
+/** Parts a long text at ends of lines, beyond which no pattern reaches. */
+function* partsOf(text: string): Generator<string, void, void> {
+  for (let from = 0; from < text.length;) {
+    const end = text.length - from <= lettersInATurn ? -1 : text.indexOf("\n", from + lettersInATurn);
+    const to = end < 0 ? text.length : end;
+    yield text.slice(from, to);
+    from = to;
+  }
+}
+
 /** Nesting at which a value counts as a text. */
 const maxDepth = 128;
 
@@ -85,6 +100,8 @@ class Names {
   readonly #places: ReadonlyMap<string, string>;
   readonly #known = new Map<string, string>();
   readonly #counts = new Map<string, number>();
+  /** Letters since other work had its turn. */
+  #letters = 0;
 
   constructor(places: SessionPlaces) {
     const { branch, ...folders } = places;
@@ -108,14 +125,34 @@ class Names {
     });
   }
 
-  inValue(value: unknown, depth = 0): unknown {
-    if (typeof value === "string") return this.in(value);
+  async inValue(value: unknown, depth = 0): Promise<unknown> {
+    if (typeof value === "string") return await this.#inLong(value);
     if (typeof value === "number") return isTime(value) ? "<date>" : value;
     if (typeof value !== "object" || value === null) return value;
-    if (depth === maxDepth) return this.in(JSON.stringify(value));
-    if (Array.isArray(value)) return value.map((item: unknown) => this.inValue(item, depth + 1));
-    const fields = Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1);
-    return Object.fromEntries(fields.map(([name, item]) => [this.in(name), this.inValue(item, depth + 1)]));
+    if (depth === maxDepth) return await this.#inLong(JSON.stringify(value));
+    if (Array.isArray(value)) {
+      const items: unknown[] = [];
+      for (const item of value as unknown[]) items.push(await this.inValue(item, depth + 1));
+      return items;
+    }
+    const named: [string, unknown][] = [];
+    for (const [name, item] of Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1)) {
+      named.push([this.in(name), await this.inValue(item, depth + 1)]);
+    }
+    return Object.fromEntries(named);
+  }
+
+  async #inLong(text: string): Promise<string> {
+    let done = "";
+    for (const part of partsOf(text)) {
+      this.#letters += part.length;
+      if (this.#letters > lettersInATurn) {
+        this.#letters = 0;
+        await nextTurn();
+      }
+      done += this.in(part);
+    }
+    return done;
   }
 
   #numbered(word: string, found: string): string {

@@ -71,7 +71,7 @@ async function recordedCall(
   const recorded = await readCall(folder, call);
   if (recorded === null) return null;
   const { method, path, request, is_whole: isWhole, status } = recorded;
-  const normal = normalCall({ method, path, body: bytesOf(request) }, places);
+  const normal = await normalCall({ method, path, body: bytesOf(request) }, places);
   return { ...normal, isWhole, isAnswered: status !== null };
 }
 
@@ -114,7 +114,7 @@ export class WirePlayer implements Wire {
       throw new BulkheadError("too_large", "Cannot answer the call: it is larger than any recorded one.");
     }
     const body = this.#clean(sent);
-    const normal = normalCall({ method, path, body }, this.#options.places);
+    const normal = await normalCall({ method, path, body }, this.#options.places);
     const digest = sha256Hex(normal.text);
     const same = this.#left.findIndex((one) => one.digest === digest);
     const at = same < 0 ? this.#left.findIndex(({ unanswered }) => unanswered === normal.line) : same;

@@ -5,8 +5,8 @@ import { normalCall } from "../../../core/records/wire/normal-request.ts";
 const places = { home: "/home/ada", top: "/home/ada/project", workdir: "/home/ada/project/app" };
 const other = { home: "/root", top: "/var/state/tree/9f", workdir: "/var/state/tree/9f/app" };
 
-const textOf = (body: unknown, where = places, path = "/v1/messages") =>
-  normalCall({ method: "POST", path, body: new TextEncoder().encode(JSON.stringify(body)) }, where).text;
+const textOf = async (body: unknown, where = places, path = "/v1/messages") =>
+  (await normalCall({ method: "POST", path, body: new TextEncoder().encode(JSON.stringify(body)) }, where)).text;
 
 describe("normalCall takes for the same", () => {
   test.each([
@@ -24,23 +24,23 @@ describe("normalCall takes for the same", () => {
     ["an id of a call", { id: "toolu_01A2b3C4d5E6f7G8h9" }, { id: "toolu_09Z8y7X6w5V4u3T2s1" }],
     ["a commit", "[main 1a2b3c4] done", "[main 9f8e7d6] done"],
     ["a port", "http://127.0.0.1:3128/x and localhost:41233", "http://127.0.0.1:4000/x and localhost:50001"],
-  ])("%s", (_what, one, two) => {
-    expect(textOf(one)).toBe(textOf(two));
+  ])("%s", async (_what, one, two) => {
+    expect(await textOf(one)).toBe(await textOf(two));
   });
 
-  test("the paths of the worktree, of the repository and of the home, also as a name of a folder", () => {
+  test("the paths of the worktree, of the repository and of the home, also as a name of a folder", async () => {
     const said = ({ home, top, workdir }: typeof places) => [
       `${workdir}/src/a.ts`,
       `${home}/.agent/projects/${top.replace(/[^A-Za-z0-9]/g, "-")}/memory`,
       `cd ${top} && ls`,
     ];
-    expect(textOf(said(places))).toBe(textOf(said(other), other));
+    expect(await textOf(said(places))).toBe(await textOf(said(other), other));
   });
 
-  test("a path with and without the key of a model, and ids in it", () => {
+  test("a path with and without the key of a model, and ids in it", async () => {
     const at = (path: string) => textOf({}, places, path);
-    expect(at("/v1/x?key=secret&alt=sse")).toBe(at("/v1/x?alt=sse"));
-    expect(at("/v1/x?key=secret")).toBe(at("/v1/x"));
+    expect(await at("/v1/x?key=secret&alt=sse")).toBe(await at("/v1/x?alt=sse"));
+    expect(await at("/v1/x?key=secret")).toBe(await at("/v1/x"));
   });
 });
 
@@ -58,28 +58,47 @@ describe("normalCall tells apart", () => {
     ["a word of hex letters", "facade", "decade"],
     ["a missing field", { a: 1, b: null }, { a: 1 }],
     ["blanks at the end", "a ", "a"],
-  ])("%s", (_what, one, two) => {
-    expect(textOf(one)).not.toBe(textOf(two));
+  ])("%s", async (_what, one, two) => {
+    expect(await textOf(one)).not.toBe(await textOf(two));
   });
 
-  test("paths, methods, and bodies that are no JSON", () => {
-    const call = (changes: object) =>
-      normalCall({ method: "POST", path: "/a", body: new TextEncoder().encode("x=1"), ...changes }, places).text;
-    const all = [{}, { method: "GET" }, { path: "/b" }, { path: "/a?alt=sse" }, { body: new Uint8Array() }].map(call);
+  test("paths, methods, and bodies that are no JSON", async () => {
+    const call = async (changes: object) =>
+      (await normalCall({ method: "POST", path: "/a", body: new TextEncoder().encode("x=1"), ...changes }, places))
+        .text;
+    const all = await Promise.all(
+      [{}, { method: "GET" }, { path: "/b" }, { path: "/a?alt=sse" }, { body: new Uint8Array() }].map(call),
+    );
     expect(new Set(all).size).toBe(all.length);
   });
 });
 
 test.each(["a", "1", "-", "Mon ", "12:", "1a", "ab-1 ", "[", "/home/"])(
   "normalCall takes ten times as long for ten times as much, and no more: %j",
-  (part) => {
-    const took = (count: number) => {
+  async (part) => {
+    const took = async (count: number) => {
       const body = new TextEncoder().encode(part.repeat(count));
       const { user } = process.cpuUsage();
-      normalCall({ method: "POST", path: "/", body }, places);
+      await normalCall({ method: "POST", path: "/", body }, places);
       return process.cpuUsage().user - user;
     };
-    took(10_000);
-    expect(took(200_000)).toBeLessThan(60 * took(20_000) + 50_000);
+    await took(10_000);
+    expect(await took(200_000)).toBeLessThan(60 * await took(20_000) + 50_000);
   },
 );
+
+test("normalCall reads a long text in several turns, to the same end", async () => {
+  const line = `2026-11-29 ${places.top}/src/a.ts took 12 ms`;
+  const lines = (count: number) => Array.from({ length: count }, () => line).join("\n");
+  const normal = async (text: string) => JSON.parse((await textOf(text)).split("\n").slice(1).join("\n")) as string;
+  let turns = 0;
+  let timer = setImmediate(function count() {
+    turns++;
+    timer = setImmediate(count);
+  });
+  const long = await normal(lines(40_000));
+  clearImmediate(timer);
+  expect(turns).toBeGreaterThan(4);
+  expect(new Set(long.split("\n"))).toEqual(new Set([await normal(line)]));
+  expect(long.split("\n")).toHaveLength(40_000);
+});

@@ -5,6 +5,7 @@ import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts
 import type { UsageRow } from "../../../../plugin-sdk/usage-row.ts";
 import { grantable } from "../../../packages/manifest/grantable.ts";
 import type { Judgement } from "../../../packages/permissions/try-grant.ts";
+import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
 import type { HistoryQueries, PermissionUse } from "../../../records/history/history-queries.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, ok, route } from "../route.ts";
@@ -113,6 +114,8 @@ const spendRow: SchemaOf<UsageRow> = named(
 
 /** Uses of a permission that a preview looks at, and those that it shows. */
 const mostUses = 20_000;
+/** Uses that are judged in one turn of this thread. */
+const usesInATurn = 500;
 const mostExamples = 20;
 /** Sessions whose folders a preview looks up. */
 const mostWorkdirs = 200;
@@ -181,7 +184,12 @@ export const historyRoutes: readonly ApiRoute[] = [
         const uses = queries.uses({ adapter: params["id"], permission }, newest);
         const isFile = permission === "read" || permission === "write";
         const workdirs = isFile ? await workdirsOf(uses, sessions) : new Map<string, string>();
-        return previewOf(uses.map((use) => ({ use, decision: judge(pastUse(use, workdirs)) })));
+        const judged: JudgedUse[] = [];
+        for (const use of uses) {
+          judged.push({ use, decision: judge(pastUse(use, workdirs)) });
+          if (judged.length % usesInATurn === 0) await nextTurn();
+        }
+        return previewOf(judged);
       });
       return json({ ...found, allows });
     },
@@ -274,7 +282,12 @@ async function workdirsOf(uses: readonly PermissionUse[], sessions: Pick<Session
   return new Map(found.flat());
 }
 
-function previewOf(judged: readonly { use: PermissionUse; decision: Judgement }[]) {
+interface JudgedUse {
+  use: PermissionUse;
+  decision: Judgement;
+}
+
+function previewOf(judged: readonly JudgedUse[]) {
   const of = (wanted: Judgement) => judged.filter(({ decision }) => decision === wanted);
   const [allowed, refused, unclear] = [of("allowed"), of("refused"), of("unclear")];
   const wasDenied = ({ use }: { use: PermissionUse }) => use.event.decision === "denied";
