@@ -40,12 +40,12 @@ export async function* groupPages(
   journal: { groups(span: SessionSpan, before: SessionFilter["before"]): Promise<GroupPage> },
   span: SessionSpan,
 ): AsyncGenerator<SessionGroup[], void, void> {
-  for (let before: SessionFilter["before"];;) {
-    const { groups, next } = await journal.groups(span, before);
-    yield groups;
-    if (next === null) return;
-    before = next;
+  let page = await journal.groups(span, undefined);
+  yield page.groups;
+  while (page.next !== null) {
     await nextTurn();
+    page = await journal.groups(span, page.next);
+    yield page.groups;
   }
 }
 
