@@ -28,7 +28,7 @@ export interface WaitingRequest {
 export interface ListedFacts {
   /** The tool that works, else the step of its plan, else its last tool or sign of life; null before the first. */
   step: { text: string; since: string; is_open: boolean } | null;
-  /** RFC 3339, UTC: its newest event; null once it has ended, and where another machine runs it. */
+  /** RFC 3339, UTC: its newest event; null once it has ended, and where the machine that runs it does not answer. */
   last_event_at: string | null;
   /** Events of each of the last 20 half minutes, the newest last; empty where `last_event_at` is null. */
   beats: number[];

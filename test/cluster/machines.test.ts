@@ -84,6 +84,15 @@ describe("three machines on one server", () => {
 
     const ticking = await one.host.start({ workdir: one.workdir, prompt: "go" }, { adapter: "ticker" });
     await until("it is there", async () => (await two.host.get(ticking.id).catch(() => null)) !== null);
+    await until("the others list what it does", async () => {
+      const lists = await Promise.all(
+        [one, two, three].map(({ host }) => host.list({ facts: true, state: "running" })),
+      );
+      return lists.every((list) => {
+        const facts = list.find(({ session_id }) => session_id === ticking.id)?.facts;
+        return facts?.last_event_at != null && facts.beats.some((events) => events > 0);
+      });
+    });
     const result = await (await two.host.open(ticking.id)).interrupt();
     expect(result).toMatchObject({ outcome: "error", stop_reason: "interrupted" });
   });

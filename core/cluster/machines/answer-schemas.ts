@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
@@ -40,6 +40,17 @@ const waitingRequest = exactly<WaitingRequest>()(Type.Object({
   cut: Type.Optional(Type.Literal(true)),
 }));
 
+const maybe = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const listedFacts = exactly<ListedFacts>()(Type.Object({
+  step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
+  last_event_at: maybe(text),
+  beats: Type.Array(count, { maxItems: 100 }),
+  plan: maybe(Type.Object({ done: count, total: count })),
+  cost: maybe(Type.Number()),
+  currency: maybe(text),
+  lines: maybe(Type.Object({ added: count, removed: count })),
+}));
+
 const applied = exactly<AppliedWorkspace>()(Type.Object({
   session_id: id,
   artifacts,
@@ -69,6 +80,7 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   waiting: exactly<MachineCalls["waiting"]["answer"]>()(
     Type.Record(id, Type.Array(waitingRequest, { maxItems: mostEntries })),
   ),
+  facts: exactly<MachineCalls["facts"]["answer"]>()(Type.Record(id, listedFacts)),
   spare: count,
   worktrees: Type.Array(workspaceSchema, { maxItems: mostEntries }),
   diff: nothing,

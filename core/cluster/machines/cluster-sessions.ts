@@ -1,7 +1,6 @@
 import type { MachineCalls } from "./machine.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionGroup } from "../../records/journal/session-groups.ts";
 import { groupPages } from "../../records/journal/session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
@@ -23,26 +22,39 @@ interface ClusterSessionsDeps {
   answers: Pick<KeptAnswers, "keep">;
 }
 
-/** Longest wait for what the sessions of another machine wait for. Milliseconds. */
-const waitingMs = 1000;
+/** Questions under way about the sessions of other machines, by machine. */
+type Asked<N extends "waiting" | "facts"> = Map<string, Promise<MachineCalls[N]["answer"]>>;
+
+const nothing: Readonly<Record<string, never>> = {};
+
+/** Longest wait for what the sessions of another machine wait for, or do. Milliseconds. */
+const aboutMs = 1000;
 
 /** The sessions of all other machines: read from the copies here, controlled where they run. */
 export class ClusterSessions implements ElsewhereSessions {
   readonly #deps: ClusterSessionsDeps;
   /** Questions under way, by machine: readers at the same time share one. */
-  readonly #asked = new Map<string, Promise<Record<string, WaitingRequest[]>>>();
+  readonly #waiting: Asked<"waiting"> = new Map();
+  readonly #facts: Asked<"facts"> = new Map();
 
   constructor(deps: ClusterSessionsDeps) {
     this.#deps = deps;
   }
 
-  async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
+  async list(filter: SessionFilter, { facts = false }: { facts?: boolean } = {}): Promise<ElsewhereSummary[]> {
     const lists = await Promise.all(
       this.#deps.mirrors().map(async (mirror) => {
         const records = await mirror.journal.sessions(filter);
         const runs = records.some(({ state }) => state === "running");
-        const waiting = runs ? await this.#waitingOf(mirror.machine) : {};
-        return records.map((record) => ({ record, waiting: waiting[record.session_id] ?? [] }));
+        const [waiting, does] = await Promise.all([
+          runs ? this.#waitingOf(mirror.machine) : nothing,
+          runs && facts ? this.#factsOf(mirror.machine) : nothing,
+        ]);
+        return records.map((record) => ({
+          record,
+          waiting: waiting[record.session_id] ?? [],
+          facts: does[record.session_id],
+        }));
       }),
     );
     return lists.flat();
@@ -103,15 +115,26 @@ export class ClusterSessions implements ElsewhereSessions {
     });
   }
 
-  /** Returns what a machine's sessions wait for; nothing for one that does not answer. */
-  #waitingOf(machine: string): Promise<Record<string, WaitingRequest[]>> {
+  #waitingOf(machine: string): Promise<MachineCalls["waiting"]["answer"]> {
+    return this.#ask(this.#waiting, { machine, name: "waiting" });
+  }
+
+  #factsOf(machine: string): Promise<MachineCalls["facts"]["answer"]> {
+    return this.#ask(this.#facts, { machine, name: "facts" });
+  }
+
+  /** Asks a machine about its sessions; nothing from one that does not answer, and from a version without the question. */
+  #ask<N extends "waiting" | "facts">(
+    asked: Asked<N>,
+    { machine, name }: { machine: string; name: N },
+  ): Promise<MachineCalls[N]["answer"]> {
     const { engine, presence } = this.#deps;
     if (!presence.isLively(machine)) return Promise.resolve({});
-    const under = this.#asked.get(machine);
+    const under = asked.get(machine);
     if (under !== undefined) return under;
-    const asking = callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs })
-      .catch((): Record<string, WaitingRequest[]> => ({})).finally(() => this.#asked.delete(machine));
-    this.#asked.set(machine, asking);
+    const asking = callMachine(engine, { machine, name, ask: {}, timeoutMs: aboutMs })
+      .catch((): MachineCalls[N]["answer"] => ({})).finally(() => asked.delete(machine));
+    asked.set(machine, asking);
     return asking;
   }
 }

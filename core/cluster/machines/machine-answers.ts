@@ -9,7 +9,7 @@ import { talkAnswers } from "./cluster-conversations.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 interface MachineAnswersDeps {
-  host: Pick<Host, "sessions" | "workspaces" | "waiting" | "carried">;
+  host: Pick<Host, "sessions" | "workspaces" | "waiting" | "facts" | "carried">;
   own: Pick<Journal, "session">;
   diffs: SharedDiffs;
   shares: Pick<SessionShares, "giveBackSpare">;
@@ -39,6 +39,7 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       return null;
     },
     waiting: () => Promise.resolve(host.waiting()),
+    facts: () => Promise.resolve(host.facts()),
     spare: () => shares.giveBackSpare(),
     worktrees: () => host.workspaces.list(),
     diff: async (ask) => {

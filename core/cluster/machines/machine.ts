@@ -11,7 +11,7 @@ import type {
 } from "../../../plugin-sdk/conversation.ts";
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 import type { Admission, WantedSession } from "./admissions.ts";
 
@@ -58,6 +58,8 @@ export interface MachineCalls {
   delete: { ask: { session_id: string }; answer: null };
   /** Requests that wait for an answer, by session. */
   waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };
+  /** What each running session does now. */
+  facts: { ask: Record<string, never>; answer: Record<string, ListedFacts> };
   /** Gives back slots for sessions that the machine does not use; answers with the number of the note that reports it. */
   spare: { ask: Record<string, never>; answer: number };
   worktrees: { ask: Record<string, never>; answer: Workspace[] };

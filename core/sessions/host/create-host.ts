@@ -208,6 +208,7 @@ function hostOf(
     limits: () => settings.limits,
     stateProblem: () => deps.health.look(),
     waiting: () => sessions.waiting(),
+    facts: () => sessions.facts(),
     idle: () => {
       sessions.retire();
       return sessions.ended();

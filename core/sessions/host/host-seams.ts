@@ -2,7 +2,7 @@ import type { Journal } from "../../records/journal/journal.ts";
 import type { UseStore } from "../routing/use-files.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionGroup } from "../../records/journal/session-groups.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
@@ -57,6 +57,8 @@ export interface HostSeams {
 export interface ElsewhereSummary {
   record: SessionRecord;
   waiting: WaitingRequest[];
+  /** Only of a running one whose host was asked. */
+  facts?: ListedFacts | undefined;
 }
 
 /** A session that another host runs or ran. */
@@ -83,7 +85,7 @@ export interface ElsewhereSession {
 /** Sessions of other hosts that this one can show. */
 export interface ElsewhereSessions {
   /** Returns the matching sessions, the newest of each host. */
-  list(filter: SessionFilter): Promise<ElsewhereSummary[]>;
+  list(filter: SessionFilter, options?: { facts?: boolean }): Promise<ElsewhereSummary[]>;
   /** Returns the sessions with these words and times, grouped for counting, page by page. */
   groups(span: SessionSpan): AsyncIterable<SessionGroup[]>;
   /** Returns what the sessions have used that began since a time. */

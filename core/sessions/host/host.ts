@@ -3,7 +3,7 @@ import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { BinaryPin, CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import type { AskGrant, MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -175,6 +175,8 @@ export interface Host {
   stateProblem(): Promise<StateProblem | null>;
   /** Returns the requests that this host's own sessions wait for, by session. */
   waiting(): Record<string, WaitingRequest[]>;
+  /** Returns what this host's own running sessions do now, by session. */
+  facts(): Record<string, ListedFacts>;
   /** Has every session end with its turn and what waits, and resolves when all that started until now have. */
   idle(): Promise<void>;
   /** All sessions, running and ended: the part of a host that doors use. */

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
@@ -79,6 +79,11 @@ export class LiveSessions {
   waiting(): Record<string, WaitingRequest[]> {
     const all = [...this.#running].map(([id, { session }]) => [id, session.waiting] as const);
     return Object.fromEntries(all.filter(([, requests]) => requests.length > 0));
+  }
+
+  /** Returns what each session does now, by session. */
+  facts(): Record<string, ListedFacts> {
+    return Object.fromEntries([...this.#running].map(([id, { session }]) => [id, session.facts]));
   }
 
   isRunning(sessionId: string): boolean {

@@ -119,7 +119,7 @@ async function listSessions(
   const first = before === undefined ? null : await findSession(deps, before);
   const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
   const own = (await ownRecords(deps, wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
-  const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
+  const elsewhere = await Promise.all(others.map((other) => other.list(wanted, { facts })));
   const page = await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
   return page.map((one) => facts ? { ...summaryOf(deps, one), facts: factsOf(deps, one) } : summaryOf(deps, one));
 }
@@ -258,10 +258,10 @@ function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: Els
   return { ...known, waiting, ...talkOf(deps, record) };
 }
 
-/** Returns what a session does that runs here, and the cost of one that has ended. */
-function factsOf({ find }: Pick<SessionHostDeps, "find">, { record }: ElsewhereSummary): ListedFacts {
-  const live = record.state === "running" ? find(record.session_id) : undefined;
-  if (live !== undefined) return live.session.facts;
+/** Returns what a running session does, here or where another machine says it, and the cost of one that has ended. */
+function factsOf({ find }: Pick<SessionHostDeps, "find">, { record, facts }: ElsewhereSummary): ListedFacts {
+  const live = record.state === "running" ? find(record.session_id)?.session.facts ?? facts : undefined;
+  if (live !== undefined) return live;
   const { cost, currency } = record;
   return { step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines: null };
 }

@@ -259,6 +259,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       resumeLost: () => Promise.resolve({ reason: "it is a fake" }),
       limits: () => ({ host_sessions: 10, idempotency_ms: 1000 }),
       waiting: () => ({}),
+      facts: () => ({}),
       idle: () => Promise.resolve(),
       stateProblem: () => Promise.resolve(null),
       carried: { carry: () => Promise.resolve(), bring: () => Promise.resolve() },
