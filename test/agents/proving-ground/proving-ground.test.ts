@@ -132,13 +132,14 @@ function said({ result, events }: Ran): string {
 function summary({ result, story, events }: Ran, name: CaseName): CaseRun {
   const { usage } = result;
   const pieces = events.filter((event) => event.type === "output" && event.stream === "stdout").length;
+  // That one is stopped as soon as its program runs, at whatever piece and with the call to its model counted or not.
+  const stopped = name === "command_endless";
   return {
     ...story,
-    // That one is stopped as soon as its program runs, at whatever piece.
-    pieces: pieces === 0 ? "none" : pieces === 1 || name === "command_endless" ? "one" : "many",
+    pieces: pieces === 0 ? "none" : pieces === 1 || stopped ? "one" : "many",
     artifacts: (result.artifacts ?? []).map(({ path, change }) => `${change} ${path}`),
-    tokens: usage.tokens_in !== null,
-    cost: usage.cost === null ? null : usage.basis === "reported" ? "reported" : "estimated",
+    tokens: !stopped && usage.tokens_in !== null,
+    cost: stopped || usage.cost === null ? null : usage.basis,
     wait: events.some((event) => event.type === "rate_limit" && event.wait_ms !== null),
   };
 }

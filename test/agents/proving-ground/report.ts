@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Availability } from "../../../plugin-sdk/availability.ts";
+import type { UsageBasis } from "../../../plugin-sdk/result.ts";
 import type { CaseName, Story } from "./cases.ts";
 
 /** Where the report of the last run is kept. */
@@ -23,7 +24,7 @@ export interface CaseRun extends Story {
   artifacts: string[];
   tokens: boolean;
   /** Whose figure the cost is; null when there is none. */
-  cost: "reported" | "estimated" | null;
+  cost: UsageBasis | null;
   /** Whether it is known when a limit ends. */
   wait: boolean;
 }
