@@ -1,6 +1,7 @@
 import { matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { containLevel } from "../../ground/config/contain-level.ts";
+import { grantTarget } from "../../ground/config/grant-command.ts";
 import { coversTarget, namesLiterally, type NetTarget, sampleTarget } from "../../ground/config/net-target.ts";
 import { isInside } from "../../ground/platform/files/paths.ts";
 import { actedOnBelow } from "../../ground/platform/places/acted-on-names.ts";
@@ -24,13 +25,19 @@ export interface PermissionLists {
 
 /** A call that needs a permission. */
 export type PermissionCall =
-  | { kind: "run"; binary: string; args: readonly string[] }
+  | ({ kind: "run" } & RunCall)
   | FileCall
   | { kind: "net"; target: NetTarget; isSpelledOut?: boolean }
   | { kind: "env"; name: string }
   | { kind: "secrets"; name: string; env?: string; host?: NetTarget }
   | { kind: "mcp_servers"; binary: string }
   | { kind: "kv" };
+
+/** A program and its arguments. */
+interface RunCall {
+  binary: string;
+  args: readonly string[];
+}
 
 /** A call about a file, by its real path. */
 interface FileCall {
@@ -93,7 +100,7 @@ function matches(list: Permissions, call: PermissionCall, name: ListName): boole
 /** In a manifest no `args` means no arguments; a denial of variables alone leaves the program. */
 function matchesRun(
   { binary, args, env }: RunPermission,
-  call: { binary: string; args: readonly string[] },
+  call: RunCall,
   name: ListName,
 ): boolean {
   if (binary !== call.binary) return false;
@@ -197,8 +204,16 @@ export interface Rights {
    * person may allow anything, but each approval covers only the exact call.
    */
   reach?: ((call: PermissionCall) => Decision) | undefined;
+  /** Returns the target of the grant that allows a run as the manifest asks for it: `git push`, or the program alone. */
+  rowOf: (call: RunCall) => string;
   /** Returns the roots that the lists name, so that the caller of {@link decide} can resolve them. */
   roots: (kind: "read" | "write") => { allowing: readonly string[]; denying: readonly string[] };
+}
+
+function rowOf({ run = [] }: Permissions, { binary, args }: RunCall): string {
+  const lines = run.filter((entry) => entry.binary === binary).flatMap((entry) => entry.args ?? []);
+  const line = lines.find((one) => matchesArguments(parseArgumentPattern(one), args));
+  return line === undefined ? binary : grantTarget({ permission: "run", target: `${binary} ${line}`, binary });
 }
 
 /** Binds the lists of a session. */
@@ -210,6 +225,7 @@ export function rightsOf(lists: PermissionLists): Rights {
   return {
     decide: (call) => decide(lists, call),
     reach: (call) => decide(most, call),
+    rowOf: (call) => rowOf(requested, call),
     roots: (kind) => ({
       allowing: [...new Set([requested, grant, request].flatMap((list) => list[kind] ?? []))],
       denying: deny[kind] ?? [],

@@ -162,7 +162,8 @@ async function demandRun(
   }
   const decided = await authority.demand({
     permission: "run",
-    target: binary,
+    target: rights.rowOf(call),
+    subject: binary,
     exactly: JSON.stringify([binary, ...args]),
     entry: { binary, ...(args.length === 0 ? {} : { args: [argumentsLine(args)] }) },
     call,

@@ -58,6 +58,7 @@ export async function makeBroker({ ceiling, deny = {}, ...changes }: BrokerChang
     rights: {
       decide: rightsOf({ requested: permissions, grant, deny }).decide,
       reach: ceiling && rightsTo(ceiling).decide,
+      rowOf: rightsOf({ requested: ceiling ?? permissions, grant, deny }).rowOf,
       roots: rightsOf({ requested: permissions, grant, deny, request: ceiling }).roots,
     },
   };

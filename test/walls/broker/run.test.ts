@@ -62,6 +62,22 @@ describe("run", () => {
     expect(hint).toBe(`bulkhead plugin grant acme 'run:x; rm -rf '\\''~'\\'' \\u{1b}[2J'`);
   });
 
+  test("names the row of the manifest that is lacking, and a yes to it is none to another row", async () => {
+    const asked: string[] = [];
+    const askGrant = ({ target }: { target: string }) => Promise.resolve(asked.push(target) === 1);
+    const ceiling = { run: [{ binary: "echo", args: ["push {}", "status"] }] };
+    const { broker, events } = await makeBroker({ ceiling, askGrant });
+    const echo = (...args: string[]) => broker.call("run", { binary: "echo", args, options: {} });
+    await echo("push", "here");
+    await echo("push", "there");
+    await expect(echo("status")).rejects.toMatchObject({ hint: "bulkhead plugin grant acme 'run:echo status'" });
+    expect(asked).toEqual(["echo push {}", "echo status"]);
+    expect(capabilities(events).at(-1)).toMatchObject({
+      target: "echo",
+      grant_command: "bulkhead plugin grant acme 'run:echo status'",
+    });
+  });
+
   test("allows only argument lists that a pattern covers", async () => {
     const { broker } = await makeBroker({ permissions: { run: [{ binary: "echo", args: ["say {}", "-n"] }] } });
     const { stdout } = await run(broker, "echo", ["say", "hi there"]);
