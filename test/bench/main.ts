@@ -12,6 +12,7 @@ import { installing } from "./installing.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
+import { meter } from "./meter.ts";
 import { peers } from "./peers.ts";
 import { roundTrip } from "./round-trip.ts";
 import { scale } from "./scale.ts";
@@ -48,6 +49,7 @@ const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   peers,
   scale,
   telemetry,
+  meter,
   touched: touchedFiles,
   turns,
 };

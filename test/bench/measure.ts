@@ -4,7 +4,7 @@ import process from "node:process";
 export interface Figure {
   name: string;
   value: number;
-  unit: "ratio" | "ms" | "per_second" | "mb" | "count";
+  unit: "ratio" | "ms" | "per_second" | "mb_per_second" | "mb" | "count";
   /** The smallest and the largest of the repetitions whose median the value is. */
   least?: number;
   most?: number;

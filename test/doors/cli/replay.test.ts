@@ -26,6 +26,7 @@ test("replay plays a session by the beginning of its id, and says how it went in
   const id = session_id.slice(0, 12);
 
   const shown = await cli(agent, "session", "show", id);
+  expect(shown.err).toBe("");
   expect(shown.out).toMatch(new RegExp(`recorded: 2 calls, .* · bulkhead replay ${session_id.slice(0, 8)}`));
   const played = await cli(agent, "replay", id);
   expect(played.out).toContain("2 of 2 calls served from 2 recorded · the files are the same");

@@ -182,6 +182,8 @@ test("what a program writes is its agent's: in all of a turn if it tells no tool
   const { host, workdir } = made;
   git(workdir, "init", "-q");
   const runs = adapterCode(`    yield { type: "progress", message: "begun" };
+    const isThere = () => ctx.fs.readText("person-" + request.prompt + ".txt").then(() => true, () => false);
+    while (!(await isThere())) await ctx.sleep(50);
     await ctx.sleep(300);
     if (request.prompt === "tells") yield { type: "tool_call", call_id: "1", tool: "sh", kind: "execute", input: {} };
     const child = await ctx.run("/bin/sh", ["-c", "echo x > " + request.prompt + ".txt"]);
@@ -190,8 +192,8 @@ test("what a program writes is its agent's: in all of a turn if it tells no tool
       yield { type: "tool_result", call_id: "1", tool: "sh", output: "", success: true, duration_ms: null };
     }
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`);
-  const grant = { run: [{ binary: "/bin/sh", args: ["-c {*}"] }] };
-  const manifest = `permissions:\n  run: [{ binary: /bin/sh, args: ["-c {*}"] }]`;
+  const grant = { run: [{ binary: "/bin/sh", args: ["-c {*}"] }], read: ["workdir"] };
+  const manifest = `permissions:\n  read: [workdir]\n  run: [{ binary: /bin/sh, args: ["-c {*}"] }]`;
   await made.add("silent", { code: runs, manifest }, { grant });
   await made.add("tells", { code: runs, manifest: `reports: [tool_calls]\n${manifest}` }, { grant });
   for (const id of ["silent", "tells"]) {
