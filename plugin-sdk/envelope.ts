@@ -269,6 +269,8 @@ export interface ModelCallEvent {
   partial?: true;
   /** The host refused it, since this budget was spent. */
   refused?: "budget_cost" | "budget_tokens";
+  /** Name of the operator's budget that it was; absent: the session's own. */
+  budget?: string;
   windows?: QuotaWindow[];
 }
 /** Files of the conversation were taken back since its session before. */

@@ -233,6 +233,7 @@ export {
 } from "./result.ts";
 export type { Turn, TurnMessage } from "./turns.ts";
 export { untilAborted } from "./until-aborted.ts";
+export type { BudgetReport } from "./budget-report.ts";
 export type { UsageQuery, UsageRow } from "./usage-row.ts";
 export { SessionCounter, type UsageCounts } from "./session-counter.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";

@@ -1,3 +1,4 @@
+import type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { within } from "../../ground/platform/engine/within.ts";
@@ -11,6 +12,7 @@ interface DaemonAnswer {
   running: readonly SessionSummary[];
   /** Ids of plugins in quarantine. */
   quarantined: readonly string[];
+  budgets: readonly BudgetReport[];
 }
 
 /**
@@ -21,11 +23,17 @@ export async function askDaemon({ state, record }: DaemonView, ms = 5000): Promi
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");
   const remote = await connectDaemon(record);
-  const asked = Promise.all([remote.refusal(), remote.list({ state: "running", limit: 500 }), remote.plugins()]);
+  const asked = Promise.all([
+    remote.refusal(),
+    remote.list({ state: "running", limit: 500 }),
+    remote.plugins(),
+    // A daemon of an earlier version has none.
+    remote.budgets().catch(() => []),
+  ]);
   let answer: DaemonAnswer | null = null;
-  const taken = asked.then(([refusal, running, plugins]) => {
+  const taken = asked.then(([refusal, running, plugins, budgets]) => {
     const quarantined = plugins.filter(({ quarantine }) => quarantine !== null).map(({ id }) => id);
-    answer = { refusal, running, quarantined };
+    answer = { refusal, running, quarantined, budgets };
   }, () => {});
   await within(taken, ms);
   return answer;

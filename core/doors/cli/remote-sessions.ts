@@ -50,6 +50,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     attach: (content) => ours(remote.attach(content)),
     conversations: ourConversations(remote),
     usage: (query) => ours(remote.usage(query)),
+    budgets: () => ours(remote.budgets()),
     events: (query) => oursIn(remote.events(query)),
   };
 }

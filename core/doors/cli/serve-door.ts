@@ -88,6 +88,7 @@ function lazySessions(open: () => Promise<DoorSessions>): DoorSessions {
     attach: async (content, options) => await (await opened()).attach(content, options),
     conversations: lazyConversations(async () => (await opened()).conversations),
     usage: async (query) => await (await opened()).usage(query),
+    budgets: async () => await (await opened()).budgets(),
     events: (query) => eventsOf(opened, query),
   };
   return { sessions, workspaces: { diff: async (sessionId) => await (await openedOnce()).workspaces.diff(sessionId) } };

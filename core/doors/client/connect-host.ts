@@ -10,6 +10,7 @@ import type { StoredAttachment } from "../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 import type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import { type Api, call, callJson, type FetchLike, type Throttled } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
@@ -78,6 +79,8 @@ export interface RemoteHost {
   attach(content: Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredAttachment>;
   /** Adds up what the sessions that have ended used, by day, agent and model. */
   usage(query?: UsageQuery): Promise<UsageRow[]>;
+  /** Returns what the sessions of each budget of bulkhead.yaml have used. */
+  budgets(): Promise<BudgetReport[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   /** Talk with agents over several turns. */
@@ -158,6 +161,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     async usage(query = {}) {
       return (await callJson<{ rows: UsageRow[] }>(api, `/v1/spend${queryText({ ...query })}`)).rows;
     },
+    budgets: async () => (await callJson<{ budgets: BudgetReport[] }>(api, "/v1/budgets")).budgets,
     history: (sessionId) => sessionOf(sessionId).history(),
     async open(sessionId) {
       await get(sessionId).catch((error: unknown) => {

@@ -42,4 +42,5 @@ export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 export type { Effort, SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../../plugin-sdk/result.ts";
 export type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+export type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 export type { UsageQuery, UsageRow } from "../../../plugin-sdk/usage-row.ts";

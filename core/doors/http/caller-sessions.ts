@@ -93,6 +93,10 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       demandScope(caller, { needed: ["read"], act: "see what all sessions used" });
       return await sessions.usage(query);
     },
+    async budgets() {
+      demandScope(caller, { needed: ["read"], act: "see what all sessions used" });
+      return await sessions.budgets();
+    },
     // Call events() here, so that an invalid query is refused before a stream begins.
     events: (query) => {
       const events = offeredIn(caller, sessions.events(query));

@@ -77,6 +77,7 @@ const tags: Readonly<Record<string, string>> = {
   cluster: "The machines that serve together.",
   comparisons: "One request on several agents at once.",
   console: "Ways into the page for people.",
+  budgets: "Budgets that sessions share.",
   conversations: "Talk with an agent over several turns.",
   denials: "Uses that were denied, and the grants that would allow them.",
   events: "The events of all sessions.",

@@ -204,13 +204,13 @@ function usageText(event: EventOf<"usage">, to: EventFigures): string {
 }
 
 function callWords(event: EventOf<"model_call">, to: EventFigures): EventWords {
-  const { model, status, refused, tokens_in, tokens_out, cost, currency, partial } = event;
+  const { model, status, refused, budget, tokens_in, tokens_out, cost, currency, partial } = event;
   if (refused !== undefined) {
     return {
       icon: "✗",
       weight: "warning",
       tag: "model call refused",
-      text: `${refused.replaceAll("_", " ")} is spent`,
+      text: `${budget === undefined ? "" : `budget ${budget}: `}${refused.replaceAll("_", " ")} is spent`,
     };
   }
   const text = usageText({

@@ -4,6 +4,7 @@ import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import {
   blockedSection,
+  budgetsSection,
   clusterSection,
   daemonSection,
   journalSection,
@@ -78,6 +79,7 @@ function build(): Schemas {
       routing: routingSection().prefault({ agent: "auto" }),
       approval: z.enum(["ask", "reads", "edits", "all", "deny"]).exactOptional(),
       prompt: promptSection().exactOptional(),
+      budgets: budgetsSection().exactOptional(),
       limits: limitsSection().prefault({}),
       os_walls: osWallsSection().exactOptional(),
       state_dir: line().exactOptional(),

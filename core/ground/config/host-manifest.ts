@@ -6,6 +6,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../../plugin-sdk/request.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
 import type { OsWallUses } from "../platform/os-walls/os-wall.ts";
+import type { BudgetSettings } from "./budget-settings.ts";
 import type { ClusterSettings } from "./cluster-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
@@ -97,6 +98,8 @@ export interface HostManifest {
   approval?: Approval;
   /** How prompts are enhanced. */
   prompt?: Partial<PromptSettings>;
+  /** Budgets that sessions share, by their names. */
+  budgets?: Record<string, BudgetSettings>;
   /** Limits for every plugin. */
   limits: Partial<Limits>;
   /** Mechanisms of the operating system for every plugin. */

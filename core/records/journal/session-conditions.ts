@@ -55,7 +55,7 @@ function stateCondition(state: SessionFilter["state"]): Condition {
 }
 
 function fieldConditions(filter: Partial<SessionFilter>): Condition[] {
-  const { outcome, adapter, task_id, conversation_id, folder, interrupted, since, until } = filter;
+  const { outcome, adapter, task_id, conversation_id, folder, interrupted, since, until, over } = filter;
   const all: [unknown, Condition][] = [
     [outcome, ["outcome = ?", outcome ?? null]],
     [adapter, ["adapter_id = ?", adapter ?? null]],
@@ -66,6 +66,7 @@ function fieldConditions(filter: Partial<SessionFilter>): Condition[] {
     // The order of a list never goes back, so what began before is not looked at.
     [since, ["sorted_at >= ? AND started_at >= ?", since ?? null, since ?? null]],
     [until, ["started_at < ?", until ?? null]],
+    [over, ["started_at < ? AND coalesce(ended_at >= ?, 1)", over ?? null, over ?? null]],
   ];
   return all.flatMap(([value, condition]) => value === undefined ? [] : [condition]);
 }

@@ -40,6 +40,8 @@ function compare(one: string, other: string): number {
 
 /** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
 export interface SessionFilter extends Omit<SessionQuery, "before" | "limit" | "facts"> {
+  /** Only sessions that began before this time, and had not ended then. */
+  over?: string | undefined;
   /** Only sessions of this conversation. */
   conversation_id?: string | undefined;
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */

@@ -15,7 +15,6 @@ import { KeyedSessions } from "./idempotency.ts";
 import { LocalConversations } from "./conversations.ts";
 import { Rewinds } from "./state/rewinds.ts";
 import { openSessionHost, recordOf, recordsOf } from "./open-session-host.ts";
-import { OtherJournals } from "./state/other-journals.ts";
 import { readListed } from "./state/moved-messages.ts";
 import { readRewound, type RewoundTalk, RewoundTalks } from "./state/rewound-talks.ts";
 import { recordSession } from "./state/record.ts";
@@ -54,7 +53,7 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
     await closeHost(deps, options.closeDeadlines);
     throw error;
   }
-  const { host, conversations } = hostOf(deps, { options, seams, left, rewound });
+  const { host, conversations } = hostOf(deps, { options, left, rewound });
   await conversations.finishRewinds();
   await conversations.moved.carryOver(left, { isStaying: options.resume === true });
   return host;
@@ -62,9 +61,8 @@ export async function createHost(options: HostOptions = {}, seams: HostSeams = {
 
 function hostOf(
   deps: HostDeps,
-  { options, seams, left, rewound }: {
+  { options, left, rewound }: {
     options: HostOptions;
-    seams: HostSeams;
     left: readonly string[];
     rewound: readonly RewoundTalk[];
   },
@@ -97,8 +95,7 @@ function hostOf(
       const live = await sessions.start(prepared, run, { begins, ...terms });
       return sessionHandle(handles, live.id, live);
     });
-  const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
-  const known = { ...handles, others };
+  const known = { ...handles, others: deps.others };
   const rewinds = new Rewinds({
     stateDir: claim.root,
     folder: deps.checkpointsDir,
@@ -196,6 +193,7 @@ function hostOf(
       },
       attach: (content, wanted) => attachments.add(content, wanted),
       agents: (wanted) => routes.agents(wanted),
+      budgets: () => deps.budgets.report(),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
     agents: (wanted) => routes.agents(wanted),

@@ -39,10 +39,13 @@ import { exportTelemetry } from "./export-telemetry.ts";
 import { exposer } from "./exposer.ts";
 import { tellProblems } from "./plugin-problems.ts";
 import type { HostOptions } from "./host.ts";
-import type { HostSeams } from "./host-seams.ts";
+import type { ElsewhereSessions, HostSeams } from "./host-seams.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
+import { OtherJournals } from "./state/other-journals.ts";
+import { pastCharges } from "./state/past-charges.ts";
+import { NamedBudgets } from "../session/spend/named-budgets.ts";
 import { keepJournal } from "./state/keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { OperatorSettings } from "./operator-settings.ts";
@@ -64,6 +67,8 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 /** Collaborators of a host, opened and connected to each other. */
 export interface HostDeps extends SessionDeps {
+  /** Sessions of other hosts: of the same state folder, and of other machines. */
+  others: readonly ElsewhereSessions[];
   root: string;
   /** The state folder of a host that keeps nothing; null for any other host. */
   temporary: string | null;
@@ -137,6 +142,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   });
   const lateEnds = new LateEnds();
   health.addCheck(() => lateEnds.write());
+  const others = [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []];
   const attachments = new AttachmentStore(join(claim.root, "attachments"));
   const sessionDeps: SessionDeps = {
     claim,
@@ -148,6 +154,11 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     }),
     attachments,
     records: new WireRecords(join(claim.root, "wire")),
+    budgets: new NamedBudgets({
+      settings: () => settings.budgets,
+      isHeld: () => settings.manifest?.cluster === undefined,
+      past: (span) => pastCharges({ journal, log: sessionDeps.log, others, plugin: (id) => registry.get(id) }, span),
+    }),
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {
@@ -210,6 +221,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
   return {
     ...sessionDeps,
     carried,
+    others,
     root,
     temporary,
     state,

@@ -25,6 +25,7 @@ export interface SessionHostDeps extends SessionHandleDeps {
   onDeleted(sessionId: string): Promise<void>;
   attach: SessionHost["attach"];
   agents: SessionHost["agents"];
+  budgets: SessionHost["budgets"];
   conversations: SessionHost["conversations"];
 }
 
@@ -72,6 +73,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     attach: deps.attach,
     agents: deps.agents,
     conversations: deps.conversations,
+    budgets: deps.budgets,
     async usage(query = {}) {
       await log.written({ atMostMs: longestWaitMs });
       return await addUpUsage(query, (since) => [

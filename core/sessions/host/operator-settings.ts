@@ -3,6 +3,7 @@ import type { Approval } from "../../../plugin-sdk/request.ts";
 import type { GrantPlace } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { grantPlace } from "../../ground/config/host-manifest-places.ts";
+import type { BudgetSettings } from "../../ground/config/budget-settings.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import type { McpServer } from "../../ground/config/mcp-server.ts";
 import { defaultRetention, type RetentionLimits } from "../../records/journal/retention.ts";
@@ -67,6 +68,11 @@ export class OperatorSettings {
   /** MCP servers that the operator registered for agents, by name. */
   get mcpServers(): Readonly<Record<string, McpServer>> {
     return this.manifest?.mcp_servers ?? {};
+  }
+
+  /** Budgets that sessions share, by name. */
+  get budgets(): Readonly<Record<string, BudgetSettings>> {
+    return this.manifest?.budgets ?? {};
   }
 
   get secretsFile(): string {

@@ -1,4 +1,5 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type {
   ConversationReport,
@@ -156,6 +157,11 @@ export interface SessionHost {
    * @throws {BulkheadError} `invalid_request` for an unknown time zone
    */
   usage(query?: UsageQuery): Promise<UsageRow[]>;
+  /**
+   * Returns what the sessions of each budget of bulkhead.yaml have used.
+   * @throws {BulkheadError} `journal_error`
+   */
+  budgets(): Promise<BudgetReport[]>;
   /**
    * Streams all sessions' events merged.
    * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it belongs to another journal

@@ -24,7 +24,8 @@ import {
   unenforceableFields,
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
-import { seesCalls, unseen } from "../session/spend/seen-calls.ts";
+import type { NamedBudgets } from "../session/spend/named-budgets.ts";
+import { seesCalls, sharedBudget, unseen } from "../session/spend/seen-calls.ts";
 import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
@@ -66,6 +67,8 @@ export interface SessionDeps
   attachments: AttachmentStore;
   /** Recorded calls of models. */
   records: WireRecords;
+  /** Budgets that sessions share. */
+  budgets: NamedBudgets;
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -172,6 +175,7 @@ export async function admit(
   const begun = { ...same, follows, firstTurn: (follows?.turn ?? 0) + 1, redactor: commonRedactor(candidates) };
   return {
     ...begun,
+    account: await deps.budgets.open(request),
     box: await openBox({ ...begun, limits: first.plugin.limits, record, part }, records),
     ...waitOf(request, { follows, limits: first.plugin.limits }),
     candidates,
@@ -271,14 +275,19 @@ async function makeCandidate(
   // Without a price the adapter is refused: its next mode may be another model, of another server.
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const isSeen = seesCalls(plugin, { request: fitted, effective, secrets });
-  const paid = { modes: [firstMode, way.access_mode], options: plugin.config, seesCalls: isSeen };
+  const inCluster = settings.manifest?.cluster !== undefined;
+  const budgets = deps.budgets.covering(fitted);
+  const paid = { modes: [firstMode, way.access_mode], options: plugin.config, seesCalls: isSeen, budgets, inCluster };
   const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
   if (unenforced.length > 0 && request.best_effort !== true) {
-    const isUnpriced = unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
+    const areShared = unenforced.every((field) => field.startsWith("budgets."));
+    const areSeen = unenforced.every((field) => field === "record" || field.startsWith("budgets."));
+    const isUnpriced = (unenforced.join() === "budget.cost" || areShared && isSeen) && !isPriced(fitted, paid);
+    if (areShared && inCluster) throw sharedBudget(unenforced);
     const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
     if (lacked.length === unenforced.length) throw takesNone(plugin.id, lacked);
-    if (unenforced.join() === "record") throw unseen(plugin.id);
-    throw isUnpriced ? unpriced(plugin, fitted.model) : unenforceable(plugin.id, unenforced);
+    if (areSeen && !isSeen) throw unseen(plugin.id, unenforced);
+    throw isUnpriced ? unpriced(plugin, fitted.model, unenforced) : unenforceable(plugin.id, unenforced);
   }
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
@@ -347,17 +356,21 @@ function approvalOf(request: SessionRequest, otherwise: ApprovalRules["approval"
   return { approval, allowed_tools, tool_approvals };
 }
 
-function unpriced({ id, manifest: { config } }: Plugin, model: string | undefined): BulkheadError {
+function unpriced(
+  { id, manifest: { config } }: Plugin,
+  model: string | undefined,
+  fields: readonly string[],
+): BulkheadError {
   const takesPrice = priceFields.every((field) => config?.properties?.[field] !== undefined);
   const name = takesPrice
     ? `Name its price in bulkhead.yaml, as ${priceFields.join(" and ")} under plugins.${id}.config, or use`
     : "Leave out the model, if its manifest prices the usual one, or use";
   return new BulkheadError(
     "unenforceable",
-    `Adapter "${id}" cannot hold its agent to budget.cost: ${
+    `Adapter "${id}" cannot hold its agent to ${fields.join(", ")}: ${
       model === undefined ? "its model" : `the model "${model}"`
     } has no known price.`,
-    { hint: `${name} budget.tokens.`, details: { fields: ["budget.cost"] } },
+    { hint: `${name} budget.tokens.`, details: { fields: [...fields] } },
   );
 }
 

@@ -4,6 +4,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { BudgetSettings } from "../../ground/config/budget-settings.ts";
 import type { Admitted } from "./admitted.ts";
 import { isModel } from "./spend/priced-usage.ts";
 
@@ -36,6 +37,10 @@ interface Paid {
   options?: Record<string, unknown>;
   /** Whether the host sees the calls of the agent's model; default: no. */
   seesCalls?: boolean;
+  /** The operator's budgets that cover the session, by name. */
+  budgets?: readonly (readonly [name: string, budget: BudgetSettings])[];
+  /** Whether other machines spend from them, too. */
+  inCluster?: boolean;
 }
 
 /** Checks whether a price is known for each token. Under a plan, or on one's own machine, there is nothing to price. */
@@ -58,6 +63,7 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
   const { budget = {}, approval, content = [] } = request;
   const counted = (held("tokens") || paid.seesCalls === true) &&
     (manifest.access_modes ?? []).some(({ type }) => type === "api");
+  const meters = paid.seesCalls === true && paid.inCluster !== true;
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
     ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
@@ -74,6 +80,11 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["replay_of", request.replay_of !== undefined, (manifest.endpoints ?? []).length > 0],
     ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
     ["budget.tokens", budget.tokens !== undefined, held("tokens") || paid.seesCalls === true],
+    ...(paid.budgets ?? []).map(([name, { cost }]): typeof rows[number] => [
+      `budgets.${name}`,
+      true,
+      meters && (cost === undefined || isPriced(request, paid)),
+    ]),
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],
   ];

@@ -18,7 +18,7 @@ import { EventAllowance, EventRules } from "./event-rules.ts";
 import { firstTurnOf, totalMsOf } from "./first-turn.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { buildResult, startedEvent } from "./result.ts";
-import { SessionBudget, tellDifference } from "./spend/session-budget.ts";
+import { SessionBudget } from "./spend/session-budget.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionGit } from "./session-git.ts";
 import { SessionStops } from "./session-stops.ts";
@@ -362,7 +362,7 @@ export class RunningSession {
     const { attempt } = this.#entries;
     const candidate = attempt?.candidate ?? this.#entries.candidate;
     const usage = this.#usage.all.report(Math.round(performance.now() - this.#started));
-    tellDifference(usage, candidate);
+    this.#budget.ended(usage, candidate);
     const result = this.#stream.redacted(buildResult({
       ...this.#session,
       hostVersion,

@@ -34,6 +34,21 @@ describe("config check", () => {
     expect(err).toContain("bulkhead.yaml:6:17 daemon.port: expected");
   });
 
+  it("says what each budget is, and what is wrong with one", async () => {
+    const budgets = "budgets:\n  a: { labels: { team: a }, per: day, cost: 20 }\n  all: { tokens: 5 }\n";
+    const operator = await newOperator(text + budgets);
+    const { out } = await operator.bulkhead("config", "check");
+    expect(out).toContain('Budget "a": 20 a day, for sessions with the label team=a.\n');
+    expect(out).toContain('Budget "all": 5 tokens in all, for all sessions.\n');
+    await operator.write("bulkhead.yaml", `${text}budgets:\n  a: { per: week, cost: 1 }\n  b: { per: day }\n`);
+    const { code, err } = await operator.bulkhead("config", "check");
+    expect(code).toBe(2);
+    expect(err).toContain("budgets.a.per: expected");
+    expect(err).toContain('budgets.b: expected "cost", "tokens" or both');
+    await operator.write("bulkhead.yaml", `${text}${budgets}cluster: { servers: ["nats://127.0.0.1:1"], name: c }\n`);
+    expect((await operator.bulkhead("config", "check")).out).toContain("A cluster cannot hold it");
+  });
+
   it("finds what only the plugins can tell: one that is not there, an option that it has not", async () => {
     const operator = await newOperator("bulkhead: 1\nplugins:\n  nobody: {}\n  replay:\n    config: { nothing: 1 }\n");
     const { code, err } = await operator.bulkhead("config", "check");

@@ -252,6 +252,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         agents: (options) => host.agents(options),
         conversations: noConversations,
         usage: () => Promise.resolve([]),
+        budgets: () => Promise.resolve([]),
         events: () => session(new AbortController().signal).events(),
       },
       pinned: () => Promise.resolve([]),

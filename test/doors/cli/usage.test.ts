@@ -6,6 +6,7 @@ import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { addUsage } from "../../../core/doors/cli/usage-rows.ts";
 import { createHost } from "../../../core/sessions/host/create-host.ts";
 import type { Host } from "../../../core/sessions/host/host.ts";
+import type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 import type { UsageRow } from "../../../plugin-sdk/usage-row.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
@@ -81,7 +82,26 @@ test("bulkhead usage shows which figures are a part, and the requests that the h
     cost: null,
     currency: null,
   }];
-  const sessions = { usage: () => Promise.resolve(rows) };
+  const budget: BudgetReport = {
+    name: "team-a",
+    labels: { team: "a" },
+    per: "day",
+    since: "2026-05-31T00:00:00.000Z",
+    until: "2026-06-01T00:00:00.000Z",
+    cost: 20,
+    tokens: null,
+    spent_cost: 12.5,
+    spent_tokens: 1000,
+    currency: "USD",
+    unpriced: 0,
+    is_held: true,
+  };
+  const budgets = [
+    budget,
+    { ...budget, name: "spent", cost: null, tokens: 1000, per: null, until: null, unpriced: 2 },
+    { ...budget, name: "apart", is_held: false },
+  ];
+  const sessions = { usage: () => Promise.resolve(rows), budgets: () => Promise.resolve(budgets) };
   const cli = async (...args: string[]) => {
     const terminal = fakeTerminal({ args: ["usage", "--embedded", "--state-dir", join(cwd, "state"), ...args], cwd });
     const host = { sessions, registry: { list: () => [], problems: () => [] }, close: () => Promise.resolve() };
@@ -94,6 +114,13 @@ test("bulkhead usage shows which figures are a part, and the requests that the h
     expect(second).toMatch(/ b .* \$0\.50$/);
     expect(third).toMatch(/ c .* -\s+1 without a cost$/);
     expect(all).toMatch(/^ all .*7 requests, 1 without a cost, 1 counted in part/);
+    expect((await cli()).split("\n").slice(-5)).toEqual([
+      "",
+      " budget team-a: $12.50 of $20.00 today",
+      " budget spent: 1,000 of 1,000 tokens, spent, 2 without a price",
+      " budget apart: not held, in a cluster no machine knows what the others spend",
+      "",
+    ]);
     expect((await cli("--json")).split("\n")[0]).toContain('"partial":1,"requests":7');
   } finally {
     await rm(cwd, { recursive: true, force: true });

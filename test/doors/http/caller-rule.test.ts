@@ -86,6 +86,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   listDenials: { answers: rows("200 200 403 403 200 403") },
   listCalls: { answers: rows("200 200 403 403 200 403") },
   previewGrant: { answers: rows("200 403 403 403 403 403"), body: { permission: "net", target: "a.b:1" } },
+  budgets: { answers: rows("200 200 403 403 200 403") },
   spend: { answers: rows("200 200 403 403 200 403") },
   verify: { answers: rows("200 403 403 403 403 403") },
   moment: { answers: rows("200 200 403 403 200 403") },
@@ -215,6 +216,7 @@ const methods: Readonly<Record<string, Answers>> = {
   attach: rows("ok forbidden ok ok ok ok"),
   agents: rows("ok ok ok ok ok ok"),
   usage: rows("0 0 forbidden forbidden 0 forbidden"),
+  budgets: rows("0 0 forbidden forbidden 0 forbidden"),
   events: rows("1 1 1 0 1 0"),
   sees: rows("ok ok ok no ok no"),
   seesAll: rows("ok ok no no ok no"),
@@ -290,7 +292,7 @@ const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
   return name === "agents" || name === "list" || name === "count" || name === "held" || name === "page" ||
       name === "prune" ||
-      name === "seesAll" || name === "usage"
+      ["seesAll", "usage", "budgets"].includes(name)
     ? []
     : [id];
 };

@@ -178,6 +178,10 @@ export class MemoryHost implements SessionHost {
     return [{ id: "memory", availability: "available" } as AgentReport];
   }
 
+  budgets(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+
   async usage(): Promise<UsageRow[]> {
     return [];
   }

@@ -201,6 +201,7 @@ function sessionsOf(
     onDeleted: () => Promise.resolve(),
     agents: nobody,
     attach: nobody,
+    budgets: nobody,
     conversations: noConversations,
   };
   const deps = { journal, log, lateEnds, others: [others], find, ...asked };

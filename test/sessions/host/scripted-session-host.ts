@@ -238,6 +238,10 @@ export class ScriptedHost implements SessionHost {
     return this.agentReports;
   }
 
+  budgets(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+
   async usage(): Promise<UsageRow[]> {
     return [];
   }

@@ -105,6 +105,7 @@ export class ScriptedSession {
       resumed: null,
       follows: null,
       firstTurn: 1,
+      account: null,
       box: null,
       ...waitOf(asked, { follows: null, limits: { keep_ms: asked.keep_ms ?? 0 } }),
       candidates: [first!, ...others],

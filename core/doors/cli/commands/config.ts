@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { effectiveSettings } from "../../../ground/config/effective-settings.ts";
+import type { BudgetSettings } from "../../../ground/config/budget-settings.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
@@ -56,11 +57,23 @@ async function check(call: Invocation): Promise<number> {
   const named = enabled.length === 0 ? "" : `: ${enabled.join(", ")}`;
   const lines = [
     `${manifest.file} is valid. ${plural(enabled.length, "plugin")} enabled${named}.`,
+    ...Object.entries(manifest.budgets ?? {}).map((one) => budgetText(one, manifest.cluster !== undefined)),
     ...blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.`),
     ...notes.map(({ permission, target, note }) => `Note: ${safeLine(`${permission} ${target}`)}: ${note}`),
   ];
   const data = { file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id), notes };
   return await tell(call, data, lines.join("\n"));
+}
+
+/** Says what a budget is, and whether it can be held. */
+function budgetText([name, { labels = {}, per, cost, tokens }]: [string, BudgetSettings], inCluster: boolean): string {
+  const most = [...(cost === undefined ? [] : [`${cost}`]), ...(tokens === undefined ? [] : [`${tokens} tokens`])];
+  const words = Object.entries(labels).map(([key, value]) => safeLine(`${key}=${value}`));
+  const whom = words.length === 0 ? "all sessions" : `sessions with the label ${words.join(" and ")}`;
+  const text = `Budget "${name}": ${most.join(" and ")}${per === undefined ? " in all" : ` a ${per}`}, for ${whom}.`;
+  return inCluster
+    ? `${text} A cluster cannot hold it: those sessions are refused, unless they set best_effort.`
+    : text;
 }
 
 /** Plugins that are told already, as if they were enabled. */

@@ -1,3 +1,4 @@
+import type { BudgetReport } from "../../../../plugin-sdk/budget-report.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
@@ -5,6 +6,7 @@ import { portIsFree } from "../../../ground/platform/net/port-is-free.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace, noSocket } from "../daemon-place.ts";
+import { budgetLine } from "../render/budget-line.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
@@ -37,6 +39,8 @@ interface StatusReport {
   waiting: number | null;
   /** Ids of plugins in quarantine; null where the daemon cannot be asked. */
   quarantined: readonly string[] | null;
+  /** The budgets that sessions share; null where the daemon cannot be asked. */
+  budgets: readonly BudgetReport[] | null;
   /** The daemon's port, or the one that it would take; null while it chooses the port itself. */
   port: { number: number; free: boolean } | null;
   state_dir: string;
@@ -81,6 +85,7 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
     sessions: asked?.running.length ?? null,
     waiting: asked?.running.filter((one) => one.waiting.length > 0).length ?? null,
     quarantined: asked?.quarantined ?? null,
+    budgets: asked?.budgets ?? null,
     port,
     state_dir: stateDir,
     config_file: record === null ? configFile ?? null : record.config_file,
@@ -113,7 +118,7 @@ function reportText(
   { call, elsewhere }: { call: Invocation; elsewhere: string | null },
 ): string {
   const paint = createPaint(call.terminal.colours.stdout);
-  const { state, ready, started_at, sessions, waiting, quarantined, port } = report;
+  const { state, ready, started_at, sessions, waiting, quarantined, budgets, port } = report;
   const word = state === "running" && !ready ? "running, takes no sessions" : state;
   const rows: [string, string | null][] = [
     ["address", report.address],
@@ -121,6 +126,7 @@ function reportText(
     ["up for", started_at === null ? null : formatAge(started_at, Date.now())],
     ["sessions", sessions === null ? null : sessionsText(sessions, waiting ?? 0)],
     ["plugins", quarantined === null || quarantined.length === 0 ? null : quarantineText(quarantined)],
+    ...(budgets ?? []).map((budget): [string, string] => ["budget", budgetLine(budget)]),
     ["version", report.version],
     [
       "port",

@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import { type DefineCommand, examples, type Invocation, tellEach } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
+import { budgetLine } from "../render/budget-line.ts";
 import { safeLine } from "../render/agent-text.ts";
+import type { BudgetReport } from "../../../../plugin-sdk/budget-report.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatCount, plural } from "../render/quantities.ts";
 import type { Cell } from "../render/table.ts";
@@ -29,7 +31,13 @@ async function usage(call: Invocation): Promise<number> {
   const { timeZone: time_zone } = new Intl.DateTimeFormat().resolvedOptions();
   const query = { days, adapter: options["adapter"] as string | undefined, time_zone };
   const rows = addUsage(await whileWaiting("Adding up …", { terminal, work: opened.sessions.usage(query) }));
-  return await tellEach(call, rows, () => table(rows, call, days));
+  const budgets = call.json ? [] : await opened.sessions.budgets();
+  return await tellEach(call, rows, () => [table(rows, call, days), ...budgetRows(budgets)].join("\n"));
+}
+
+/** Makes a line for each budget. */
+function budgetRows(budgets: readonly BudgetReport[]): string[] {
+  return budgets.length === 0 ? [] : ["", ...budgets.map((budget) => ` budget ${budgetLine(budget)}`)];
 }
 
 function table(rows: readonly DayUsage[], { terminal }: Invocation, days: number): string {

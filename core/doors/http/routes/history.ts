@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { CapabilityEvent } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import type { BudgetReport } from "../../../../plugin-sdk/budget-report.ts";
 import type { UsageRow } from "../../../../plugin-sdk/usage-row.ts";
 import { grantable } from "../../../packages/manifest/grantable.ts";
 import type { Judgement } from "../../../packages/permissions/try-grant.ts";
@@ -112,6 +113,24 @@ const spendRow: SchemaOf<UsageRow> = named(
   })),
 );
 
+const budgetRow: SchemaOf<BudgetReport> = named(
+  "Budget",
+  exactly<BudgetReport>()(Type.Object({
+    name: text,
+    labels: Type.Record(Type.String(), Type.String()),
+    per: maybe(oneOf(["day", "month"] as const)),
+    since: maybe(text),
+    until: maybe(text),
+    cost: maybe(Type.Number({ description: "the most; null: not limited" })),
+    tokens: maybe(Type.Number()),
+    spent_cost: Type.Number(),
+    spent_tokens: Type.Number(),
+    currency: maybe(text),
+    unpriced: Type.Integer({ minimum: 0, description: "calls and sessions whose cost is not known" }),
+    is_held: Type.Boolean({ description: "in a cluster no budget can be" }),
+  })),
+);
+
 /** Uses of a permission that a preview looks at, and those that it shows. */
 const mostUses = 20_000;
 /** Uses that are judged in one turn of this thread. */
@@ -205,6 +224,14 @@ export const historyRoutes: readonly ApiRoute[] = [
       Type.Object({ rows: Type.Array(spendRow) }),
     ),
     handle: async ({ query, sessions }) => json({ rows: await sessions.usage(query) }),
+  }),
+  route({
+    id: "budgets",
+    at: "GET /v1/budgets",
+    summary: "show what the sessions of each budget of bulkhead.yaml have used",
+    scope: "read",
+    answers: ok("in the order in which they are written", Type.Object({ budgets: Type.Array(budgetRow) })),
+    handle: async ({ sessions }) => json({ budgets: await sessions.budgets() }),
   }),
   route({
     id: "verify",

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import validRange from "semver/ranges/valid.js";
 import { type AgentCapabilities, capabilityFlags } from "../../../../plugin-sdk/capabilities.ts";
+import type { BudgetSettings } from "../budget-settings.ts";
 import { type ClusterCredentials, type ClusterSettings, defaultClusterSettings } from "../cluster-settings.ts";
 import type { DaemonSettings } from "../daemon-settings.ts";
 import type { BlockedPlugin, HostManifest, Routing } from "../host-manifest.ts";
@@ -27,6 +28,19 @@ export function blockedSection(): z.ZodType<BlockedPlugin[]> {
     params: { expected: "plugin, an id, or package, the name of an npm package" },
   });
   return z.array(entry).max(1024).nullable().transform((blocked) => blocked ?? []);
+}
+
+/** `budgets`: what sessions may use together, by name. */
+export function budgetsSection(): z.ZodType<Record<string, BudgetSettings>> {
+  const budget = z.strictObject({
+    labels: z.record(z.string().min(1).max(64), z.string().max(256)).exactOptional(),
+    per: z.enum(["day", "month"]).exactOptional(),
+    cost: z.number().min(0).exactOptional(),
+    tokens: z.int().min(0).exactOptional(),
+  }).refine(({ cost, tokens }) => cost !== undefined || tokens !== undefined, {
+    params: { expected: '"cost", "tokens" or both' },
+  });
+  return z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), budget).nullable().transform((budgets) => budgets ?? {});
 }
 
 /** `secrets`: where each is. */

@@ -174,6 +174,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     currency: maybe(text),
     partial: Type.Optional(Type.Literal(true)),
     refused: Type.Optional(oneOf(["budget_cost", "budget_tokens"] as const)),
+    budget: Type.Optional(Type.String()),
     windows: Type.Optional(Type.Array(Type.Object({
       name: text,
       limit: maybe(count),

@@ -31,9 +31,23 @@ export function seesCalls(
 }
 
 /** Makes the error for a session whose calls the host does not see. */
-export function unseen(pluginId: string): BulkheadError {
-  return new BulkheadError("unenforceable", `Adapter "${pluginId}" cannot record: its calls do not pass the host.`, {
+export function unseen(pluginId: string, fields: readonly string[]): BulkheadError {
+  const budgets = fields.filter((field) => field !== "record");
+  const act = budgets.length === 0 ? "record" : `be held to ${budgets.join(", ")}`;
+  return new BulkheadError("unenforceable", `Adapter "${pluginId}" cannot ${act}: its calls do not pass the host.`, {
     hint: "They do where the host holds the key of the agent's model: set the key, and leave the agent in its walls.",
-    details: { fields: ["record"] },
+    details: { fields: [...fields] },
   });
+}
+
+/** Makes the error for a session that a budget of the operator's covers, on one of several machines. */
+export function sharedBudget(fields: readonly string[]): BulkheadError {
+  return new BulkheadError(
+    "unenforceable",
+    `Cannot hold the session to ${fields.join(", ")}: in a cluster no machine knows what the others have spent.`,
+    {
+      hint: "Give the session a budget of its own, or set best_effort to run without that limit.",
+      details: { fields: [...fields] },
+    },
+  );
 }

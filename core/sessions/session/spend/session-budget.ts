@@ -1,4 +1,5 @@
 import type { ModelCallEvent } from "../../../../plugin-sdk/envelope.ts";
+import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import type { StopReason, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import type { MeteredCall } from "../../../walls/agent/meter/meter.ts";
@@ -6,7 +7,7 @@ import type { AttemptDeps, Candidate } from "../admitted.ts";
 import { exceededBudget, spentBudget } from "../effective-settings.ts";
 import type { SessionStops } from "../session-stops.ts";
 import { codeOfStop } from "../verdict.ts";
-import { callEvent } from "./wire-meter.ts";
+import { callEvent, chargeOf } from "./wire-meter.ts";
 
 interface EndDeps {
   stops: Pick<SessionStops, "endAfterTurn">;
@@ -36,10 +37,17 @@ export class SessionBudget {
 
   /** Counts a call of the model that the host saw. */
   called(call: MeteredCall): void {
-    const { usage, stream } = this.#deps;
+    const { session: { account }, usage, stream } = this.#deps;
     usage.called(call);
+    account?.charge(chargeOf(call, usage.all.access));
     if (this.#events++ < mostCallEvents) stream.host(callEvent(call, usage.all.access));
     this.hold();
+  }
+
+  /** Counts what the session used in the end. */
+  ended(usage: UsageReport, candidate: Pick<Candidate, "writeLog">): void {
+    tellDifference(usage, candidate);
+    this.#deps.session.account?.settle(usage);
   }
 
   /** Looks whether the budget is passed. */
@@ -57,15 +65,18 @@ export class SessionBudget {
 
   /** Returns why the agent's model is not to be called again; null while it may be. */
   spent(): string | null {
-    const { session: { request }, usage, rules, stops, stop } = this.#deps;
+    const { session: { request, account }, usage, rules, stops, stop } = this.#deps;
     const { cost, tokens, turns } = usage.all;
-    const spent = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    const own = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    const shared = own === null ? account?.spent() ?? null : null;
+    const spent = own ?? shared;
     if (spent === null) return null;
     const { reason, message } = spent;
     if (!this.#hasRefused) {
       this.#hasRefused = true;
-      this.#deps.stream.host(refusedCall(reason));
-      stops.endAfterTurn(reason, { code: codeOfStop(reason), message });
+      this.#deps.stream.host({ ...refusedCall(reason), ...omitUndefined({ budget: shared?.name }) });
+      const details = shared === null ? {} : { details: { budget: shared.name, until: shared.until } };
+      stops.endAfterTurn(reason, { code: codeOfStop(reason), message, ...details });
       startBackgroundTimer(() => stop(reason, message), endMs);
     }
     return `${message} The host refused this call of the model. End your work now.`;
@@ -87,7 +98,7 @@ function refusedCall(refused: "budget_cost" | "budget_tokens"): ModelCallEvent {
 }
 
 /** Tells that an agent's own figures differ from those of the calls that the host saw. */
-export function tellDifference({ wire }: UsageReport, { writeLog }: Pick<Candidate, "writeLog">): void {
+function tellDifference({ wire }: UsageReport, { writeLog }: Pick<Candidate, "writeLog">): void {
   if (wire?.reported_tokens === undefined) return;
   const seen = wire.tokens_in + wire.tokens_out;
   const message =

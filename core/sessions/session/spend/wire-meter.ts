@@ -2,6 +2,7 @@ import type { ModelCallEvent } from "../../../../plugin-sdk/envelope.ts";
 import { omitEmpty } from "../../../../plugin-sdk/optional-fields.ts";
 import type { WireUsage } from "../../../../plugin-sdk/result.ts";
 import type { MeteredCall } from "../../../walls/agent/meter/meter.ts";
+import type { Charge } from "./named-budgets.ts";
 import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
 /** Share by which an agent's word may differ from what was seen. */
@@ -85,6 +86,14 @@ export function callEvent(call: MeteredCall, access: AgentAccess | null): ModelC
     ...(is_known ? {} : { partial: true as const }),
     ...omitEmpty({ windows }),
   };
+}
+
+/** Returns what a call counts in the operator's budgets: its highest price, of a broken answer for what was told. */
+export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge {
+  const [tokens_in, tokens_out] = [call.tokens_in ?? 0, call.tokens_out ?? 0];
+  const isTold = call.tokens_in !== null || call.tokens_out !== null;
+  const told = isTold ? { ...call, tokens_in, tokens_out } : call;
+  return { ...costOf(told, access, highestPrice), tokens: tokens_in + tokens_out };
 }
 
 function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import type { HostManifest } from "../../../../core/ground/config/host-manifest.ts";
 import type { Limits } from "../../../../core/ground/config/limits.ts";
 import { storeSecret } from "../../../../core/walls/secrets/store.ts";
 import { afterEveryTest } from "../../../clean-up.ts";
@@ -36,6 +37,8 @@ export interface FakeModel {
   answer(call: number, body: string): { status?: number; pieces: string[] };
 }
 
+const plain: HostManifest = { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+
 const roots: string[] = [];
 const servers: { close(): void; closeAllConnections(): void }[] = [];
 afterEveryTest(async () => {
@@ -56,7 +59,14 @@ const ask = 'ask() { curl -sS -H "x-api-key: $MODEL_KEY" -d "$1" "$MODEL_URL/v1/
 
 /** Opens one; a host of an earlier one's state goes on with its root. */
 export async function recordedAgent(
-  { before, limits = {} }: { before?: Pick<RecordedAgent, "root" | "model">; limits?: Partial<Limits> } = {},
+  { before, limits = {}, manifest, modes }: {
+    before?: Pick<RecordedAgent, "root" | "model">;
+    limits?: Partial<Limits>;
+    /** Of the host. */
+    manifest?: Partial<HostManifest>;
+    /** Access modes of the agent, as YAML. */
+    modes?: string;
+  } = {},
 ): Promise<RecordedAgent> {
   // Agents have a /tmp of their own.
   const base = await access("/var/tmp").then(() => "/var/tmp", () => tmpdir());
@@ -77,7 +87,12 @@ export async function recordedAgent(
   const url = await serve(model);
   const secretsFile = join(root, "secrets", "secrets.json");
   await storeSecret(secretsFile, { name: "TOKEN", value: secret });
-  const test = await openHost({ root: join(root, "host"), stateDir: join(root, "state"), secretsFile });
+  const test = await openHost({
+    root: join(root, "host"),
+    stateDir: join(root, "state"),
+    secretsFile,
+    ...(manifest && { manifest: { ...plain, ...manifest } }),
+  });
   const secrets = [{ name: "TOKEN", env: ["TOKEN"] }];
   const env = ["MODEL_KEY", "MODEL_URL", "TOKEN"];
   const permissions: Permissions = { run: [{ binary: "sh", args: ["-c {*}"], env }], secrets };
@@ -86,6 +101,7 @@ export async function recordedAgent(
     type: "agent",
     manifest: [
       `permissions: ${JSON.stringify(permissions)}`,
+      ...(modes === undefined ? [] : [`access_modes: ${modes}`]),
       "endpoints: [{ program: sh, key: MODEL_KEY, base_url: MODEL_URL, url: 'https://api.example.com' }]",
     ].join("\n"),
   }, {

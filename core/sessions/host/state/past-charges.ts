@@ -1,0 +1,106 @@
+import { fieldsOrNone, parseJson, stringOf } from "../../../../plugin-sdk/json-fields.ts";
+import type { Plugin } from "../../../packages/manifest/plugin.ts";
+import type { Journal } from "../../../records/journal/journal.ts";
+import { sessionPages } from "../../../records/journal/read-page.ts";
+import type { SessionRecord } from "../../../records/journal/session-record.ts";
+import type { Spent, SpentRecord } from "../../../records/journal/spend-table.ts";
+import { beyond, type PastCharge } from "../../session/spend/named-budgets.ts";
+import { highestPrice } from "../../session/spend/priced-usage.ts";
+import type { MergedLog } from "../../session/merged-log.ts";
+import type { ElsewhereSessions } from "../host-seams.ts";
+import { spentPages } from "../session-usage.ts";
+
+interface PastDeps {
+  journal: Pick<Journal, "openSessions" | "read" | "session" | "sessions" | "spent">;
+  log: Pick<MergedLog, "written">;
+  others: readonly Pick<ElsewhereSessions, "spent">[];
+  plugin(id: string): Plugin | undefined;
+}
+
+/** Sessions over the beginning of a day that are looked at. */
+const mostOver = 10_000;
+
+/**
+ * Returns what sessions have used between two times, in parts. A session that began and ended between them counts by its
+ * result, any other one by its calls.
+ */
+export async function* pastCharges(
+  { journal, log, others, plugin }: PastDeps,
+  { since, until }: { since: number; until: number },
+): AsyncGenerator<readonly PastCharge[], void, void> {
+  await log.written();
+  const begin = new Date(since).toISOString();
+  const open = await Promise.all((await journal.openSessions()).map((id) => journal.session(id)));
+  const running = open.filter((one) => one !== null);
+  const over = await journal.sessions({ over: begin, limit: mostOver });
+  const runs = new Set(running.map(({ first_gseq }) => first_gseq));
+  const isWhole = ({ started_at }: Pick<SpentRecord, "started_at">) => {
+    const started = Date.parse(started_at);
+    return started >= since && started < until;
+  };
+  const priced = (spent: Priced) => costOf(spent, plugin(spent.adapter_id));
+  for await (const page of spentPages(journal, begin)) {
+    yield page.filter((one) => isWhole(one) && !runs.has(one.first_gseq)).map((one) => wholeOf(one, priced(one)));
+  }
+  for (const other of others) {
+    for await (const page of other.spent(begin)) yield page.filter(isWhole).map((one) => wholeOf(one, priced(one)));
+  }
+  const parted = new Map([...over, ...running].map((record) => [record.session_id, record]));
+  for (const record of parted.values()) yield* partsOf(record, { journal, since, until, priced });
+}
+
+/** Figures of a session or of a call. */
+type Priced = Pick<Spent, "adapter_id" | "model" | "cost" | "currency" | "tokens_in" | "tokens_out" | "tokens_cached">;
+
+function wholeOf({ labels, currency, tokens_in, tokens_out }: SpentRecord, cost: number | null): PastCharge {
+  const texts = Object.entries(fieldsOrNone(parseJson(labels))).flatMap(([name, value]) => {
+    const text = stringOf(value);
+    return text === null ? [] : [[name, text] as const];
+  });
+  return { labels: Object.fromEntries(texts), cost, currency, tokens: (tokens_in ?? 0) + (tokens_out ?? 0) };
+}
+
+/** Yields the calls of one session between two times, and at its end what it used beyond all of its calls. */
+async function* partsOf(
+  { session_id, labels }: SessionRecord,
+  { journal, since, until, priced }: {
+    journal: PastDeps["journal"];
+    since: number;
+    until: number;
+    priced(spent: Priced): number | null;
+  },
+): AsyncGenerator<readonly PastCharge[], void, void> {
+  const all = { cost: 0, tokens: 0 };
+  for await (const page of sessionPages(journal, session_id, { skipDamaged: true })) {
+    const charges: PastCharge[] = [];
+    for (const { event, ts, adapter } of page) {
+      const at = Date.parse(ts);
+      const isBetween = at >= since && at < until;
+      if (event.type === "model_call" && event.refused === undefined) {
+        const cost = priced({ ...event, adapter_id: adapter.id });
+        const tokens = (event.tokens_in ?? 0) + (event.tokens_out ?? 0);
+        all.cost += cost ?? 0;
+        all.tokens += tokens;
+        if (isBetween) charges.push({ labels, cost, currency: event.currency, tokens });
+      } else if (event.type === "session_ended" && isBetween) {
+        const { usage } = event.result;
+        const said = (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+        const more = { cost: beyond(usage.cost ?? 0, all.cost), tokens: Math.max(0, said - all.tokens) };
+        if (more.cost > 0 || more.tokens > 0) charges.push({ labels, ...more, currency: usage.currency });
+      }
+    }
+    yield charges;
+  }
+}
+
+/** Returns a cost as it was told, or by the highest price of the plugin's own modes; null where there is none. */
+function costOf(spent: Priced, plugin: Plugin | undefined): number | null {
+  const { cost, tokens_in, tokens_out } = spent;
+  if (cost !== null || (tokens_in === null && tokens_out === null)) return cost;
+  const figures = { ...spent, tokens_out: tokens_out ?? 0, scope: null, basis: "unknown" as const };
+  const costs = (plugin?.manifest.access_modes ?? []).flatMap((mode) => {
+    const { cost: most } = mode.type === "api" ? highestPrice(figures, { mode, model: spent.model }) : { cost: null };
+    return most === null ? [] : [most];
+  });
+  return costs.length === 0 ? null : Math.max(...costs);
+}
