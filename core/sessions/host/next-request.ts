@@ -8,7 +8,7 @@ import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { accepts, canTalk } from "../session/enforceable.ts";
 import { repeatedRequest } from "./earlier-session.ts";
 import type { LiveSession } from "./live-sessions.ts";
-import { leftOf } from "./run-loop.ts";
+import { knownUse, leftOf } from "./run-loop.ts";
 import type { SessionTalk } from "./session-talk.ts";
 
 /** The message that begins a session, as far as its request goes. */
@@ -77,8 +77,7 @@ function without(budget: Budget, names: readonly string[]): Budget {
 }
 
 function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget {
-  const { cost = null, tokens_in = null, tokens_out = null } = usage ?? {};
-  const left = leftOf(budget, { cost, tokens: (tokens_in ?? 0) + (tokens_out ?? 0) });
+  const left = leftOf(budget, usage === null ? { cost: null, tokens: null } : knownUse(usage));
   if ((left.cost === undefined || left.cost > 0) && (left.tokens === undefined || left.tokens >= 1)) return left;
   throw new BulkheadError(
     "limit_exceeded",

@@ -87,9 +87,9 @@ export interface Routes {
   /** Counts an attempt's request. */
   started(way: Way): void;
   /** Notes the provider's limits, as a call of the agent's model told them. */
-  told(way: Way, call: Pick<MeteredCall, "windows" | "retry_ms">): void;
+  told(way: Way, call: Pick<MeteredCall, "status" | "windows" | "retry_ms">): void;
   /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
-  ended(way: Way, end: AttemptEnd): void;
+  ended(way: Way, end: AttemptEnd, session: { hasOwnKey: boolean }): void;
   /** Returns the last known availability; asks no agent. */
   gauges(): AgentGauges;
   forget(adapterId: string): void;
@@ -166,17 +166,21 @@ class HostRoutes implements Routes {
     if (access_mode !== null) this.#counters.requested({ adapterId: adapter_id, mode: access_mode });
   }
 
-  told({ adapter_id, access_mode }: Way, call: Pick<MeteredCall, "windows" | "retry_ms">): void {
+  told({ adapter_id, access_mode }: Way, call: Pick<MeteredCall, "status" | "windows" | "retry_ms">): void {
     this.#counters.told({ adapterId: adapter_id, mode: access_mode }, call);
   }
 
-  ended({ adapter_id, access_mode }: Way, { tokens, error, wait_ms }: AttemptEnd): void {
+  ended(
+    { adapter_id, access_mode }: Way,
+    { tokens, error, wait_ms }: AttemptEnd,
+    { hasOwnKey }: { hasOwnKey: boolean },
+  ): void {
     const used = { adapterId: adapter_id, mode: access_mode };
     if (access_mode !== null) this.#counters.used(used, tokens);
     if (error === undefined) return;
     const isUntold = wait_ms === null || wait_ms === undefined;
     // The provider's own answer is exact.
-    if (error.code === "rate_limit" && !(isUntold && this.#counters.isLimited(used))) {
+    if (error.code === "rate_limit" && !hasOwnKey && !(isUntold && this.#counters.isLimited(used))) {
       this.#counters.limited(used, wait_ms ?? unknownWaitMs);
     }
     if (!ownDoing.has(error.code)) this.#board.doubt(adapter_id);

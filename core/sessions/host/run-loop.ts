@@ -114,6 +114,21 @@ interface Used {
   spent: Spent;
 }
 
+/** Returns what a session used at least: by its own figures, or by the calls that the host saw; null while unknown. */
+export function knownUse(
+  { cost, tokens_in, tokens_out, tokens_used, wire }: Pick<
+    UsageReport,
+    "cost" | "tokens_in" | "tokens_out" | "tokens_used" | "wire"
+  >,
+): { cost: number | null; tokens: number | null } {
+  const told = tokens_in === null && tokens_out === null ? tokens_used ?? null : (tokens_in ?? 0) + (tokens_out ?? 0);
+  if (wire === undefined) return { cost, tokens: told };
+  return {
+    cost: cost === null ? wire.cost : Math.max(cost, wire.cost ?? 0),
+    tokens: Math.max(told ?? 0, wire.tokens_in + wire.tokens_out),
+  };
+}
+
 /** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
 export function leftOf(budget: Budget, used: { cost: number | null; tokens: number | null }): Budget {
   const left = (most: number | undefined, used: number | null) => most === undefined ? undefined : most - (used ?? 0);
@@ -134,8 +149,8 @@ function spentBudget(budget: Budget = {}, used: Used): "budget_cost" | "budget_t
 function add({ usage }: SessionResult, used: Used): void {
   const { report } = used;
   addCost(usage, used);
-  if (usage.tokens_in === null && usage.tokens_out === null) return;
-  report.tokens = (report.tokens ?? 0) + (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+  const { tokens } = knownUse(usage);
+  if (tokens !== null) report.tokens = (report.tokens ?? 0) + tokens;
 }
 
 function addCost({ cost, currency }: UsageReport, { report, spent }: Used): void {

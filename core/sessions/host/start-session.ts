@@ -1,3 +1,4 @@
+import { bringsKey } from "../routing/access-key.ts";
 import { openCheckpoints } from "../../records/checkpoints/checkpoint-store.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -289,6 +290,8 @@ async function makeCandidate(
     if (areSeen && !isSeen) throw unseen(plugin.id, unenforced);
     throw isUnpriced ? unpriced(plugin, fitted.model, unenforced) : unenforceable(plugin.id, unenforced);
   }
+  // A limit of a client's own key, or of a place that it names, is no other session's.
+  const hasOwnKey = bringsKey(plugin.manifest, fitted.env);
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   return {
@@ -308,8 +311,8 @@ async function makeCandidate(
       : Date.parse(way.limited_until),
     started: () => routes.started(way),
     // What a model said once is no sign of how it is now.
-    told: (call) => fitted.replay_of === undefined && routes.told(way, call),
-    ended: (end) => fitted.replay_of === undefined && routes.ended(way, end),
+    told: (call) => fitted.replay_of === undefined && !hasOwnKey && routes.told(way, call),
+    ended: (end) => fitted.replay_of === undefined && routes.ended(way, end, { hasOwnKey }),
     unenforced,
     rights,
     effective,

@@ -18,6 +18,16 @@ export function keyNames({ access_modes = [] }: Pick<Manifest, "access_modes">):
   return [...new Set(access_modes.filter(({ enabled }) => enabled).flatMap((mode) => keyOf(mode) ?? []))];
 }
 
+/** Whether a session's own variables hold the key of its agent's model, or name the place that it is sent to. */
+export function bringsKey(
+  manifest: Pick<Manifest, "access_modes" | "endpoints">,
+  env: Readonly<Record<string, string>> = {},
+): boolean {
+  const { endpoints = [] } = manifest;
+  const names = [...keyNames(manifest), ...endpoints.flatMap(({ key, base_url }) => [key, base_url])];
+  return names.some((name) => env[name] !== undefined);
+}
+
 /** A key that a mode lacks: why, and how a person gives it. */
 export interface KeyProblem {
   name: string;

@@ -10,6 +10,13 @@ interface UsedMode {
   mode: AccessMode | null;
 }
 
+/** A provider's answer, as far as it tells of limits. */
+interface ToldCall {
+  status: number | null;
+  windows: readonly QuotaWindow[];
+  retry_ms: number | null;
+}
+
 /** Options of {@link AccessModeCounters}. */
 interface CounterOptions {
   store: UseStore;
@@ -65,15 +72,19 @@ export class AccessModeCounters {
 
   /**
    * Notes the limits that a provider told with an answer. One that leaves nothing holds until it is lifted; a call that was
-   * refused tells when it may be made again.
+   * refused tells when it may be made again. A good answer that leaves something lifts what was noted before.
    */
-  told(used: UsedMode, { windows, retry_ms }: { windows: readonly QuotaWindow[]; retry_ms: number | null }): void {
+  told(used: UsedMode, { status, windows, retry_ms }: ToldCall): void {
     if (windows.length > 0) this.#quota.set(keyOf(used.adapterId, accessModeKey(used.mode)), windows);
     const ends = windows.flatMap(({ remaining, reset_at }) =>
       remaining === 0 && reset_at !== null ? [Date.parse(reset_at) - this.#now()] : []
     );
     const waitMs = Math.max(0, ...ends, retry_ms ?? 0);
     if (waitMs > 0) this.limited(used, waitMs);
+    else if (windows.length > 0 && status !== null && status < 400 && this.isLimited(used)) {
+      this.#record(used).limited_until = null;
+      this.#changed();
+    }
   }
 
   /** Whether a limit holds now, as far as this host has heard. */

@@ -122,6 +122,9 @@ interface FirstEvent {
   event: SessionStartedEvent;
 }
 
+/** Sizes of calls are not in the journal. */
+const untold = { tokens_in: 0, tokens_out: 0 };
+
 /** A session reconstructed from its events. */
 class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
@@ -166,7 +169,7 @@ class InterruptedSession {
     if (event.type === "permission_request" || event.type === "tool_result") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "model_call" && event.refused === undefined) {
-      this.#usage.called({ ...event, is_known: event.partial !== true });
+      this.#usage.called({ ...event, is_known: event.partial !== true, by_size: untold });
     }
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);

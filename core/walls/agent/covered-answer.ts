@@ -86,6 +86,8 @@ function sendBody(client: Socket, far: Socket, { request, rest, followers, refus
     refused: unframed,
     taker: {
       body(piece) {
+        const why = followers.refused();
+        if (why !== null) throw unsent(why);
         followers.sent(piece);
         if (!isChunked) return void far.write(piece);
         far.cork();
@@ -168,6 +170,11 @@ function endOfRequest({ headers }: RequestHead): number | "chunks" {
   const end = endOfBody(headers);
   // Requests that say it badly were refused before.
   return end === "chunks" || typeof end === "number" ? end : 0;
+}
+
+/** Another call has spent the budget since this one's head came. */
+function unsent(why: string): BulkheadError {
+  return new BulkheadError("limit_exceeded", why);
 }
 
 function unframed(why: string): BulkheadError {

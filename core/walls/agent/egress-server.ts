@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, isIP, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
 import { answerInstead, joinCovered } from "./covered-answer.ts";
 import { type Cover, createCover } from "./cover-bytes.ts";
@@ -269,10 +269,17 @@ function openEncrypted({ host, port, name }: { host: string; port: number; name:
 
 function refuse(client: Socket, error: unknown): void {
   const known = error instanceof BulkheadError ? error : null;
-  const status = known?.code === "permission_denied" ? 403 : known?.code === "invalid_request" ? 400 : 502;
+  const status = statuses[known?.code ?? "internal"] ?? 502;
   const text = known === null ? "The proxy failed." : [known.message, known.hint].filter(Boolean).join("\n");
   answer(client, { status, text });
 }
+
+const statuses: { readonly [code in ErrorCode]?: number } = {
+  permission_denied: 403,
+  invalid_request: 400,
+  // A budget is spent: programs end on this status, while they try again after others.
+  limit_exceeded: 400,
+};
 
 const reasons: Readonly<Record<number, string>> = {
   400: "Bad Request",

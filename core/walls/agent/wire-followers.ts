@@ -25,6 +25,14 @@ export class WireFollowers implements Required<WireFollower> {
     this.#all.push(one);
   }
 
+  refused(): string | null {
+    for (const one of this.#all) {
+      const why = one.refused?.() ?? null;
+      if (why !== null) return why;
+    }
+    return null;
+  }
+
   sent(piece: Buffer): void {
     this.#each((one) => one.sent?.(piece));
   }

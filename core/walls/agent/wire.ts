@@ -28,6 +28,8 @@ export interface WireHead {
 
 /** Follows one exchange as its bytes pass. It must not keep a piece, whose memory is used again. */
 export interface WireFollower {
+  /** Returns why no more of the request may go out; null while it may. Asked before each part of the body. */
+  refused?(): string | null;
   /** The next bytes of the request's body, without the marks of its chunks. */
   sent?(piece: Buffer): void;
   answered?(head: WireHead): void;

@@ -3,10 +3,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { checkSession } from "../session/session-rules.ts";
 import { adapterCode, completed, errorOf, openHost, ownChildren, type TestHost } from "./test-host.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 const git = (cwd: string, ...args: string[]) => promisify(execFile)("git", ["-C", cwd, ...args]);
 const says = (text: string) =>
@@ -77,6 +79,26 @@ describe("a chain of adapters", () => {
     const passed = { provenance: { adapter_id: "beta" }, substitutions: [{ from: "alpha", to: "beta", reason }] };
     expect((await once({ retry: "never" })).result).toMatchObject(passed);
     expect((await once({ timeout_ms: 100 })).result).toMatchObject(passed);
+  });
+
+  test("a limit of a key that a client brought is no other session's", async () => {
+    const made = await openHost();
+    await made.add("alpha", {
+      code: adapterCode(`    yield { type: "rate_limit", message: "429", wait_ms: 30000 };
+    yield { type: "error", code: "rate_limit", message: "429", recoverable: true };`),
+      manifest: `permissions: { env: [ALPHA_KEY] }
+access_modes:
+  - {type: api, priority: 1, enabled: true, model: m, max_tokens: 9, api_key_env_var: ALPHA_KEY,
+     pricing: {input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: USD}}`,
+    }, { grant: { env: ["ALPHA_KEY"] }, trusted: true, isolation: "thread" });
+    const limited = async (env: Record<string, string>) => {
+      const request = { workdir: made.workdir, prompt: "go", retry: "never" as const, env };
+      await (await made.host.runSession(request, { adapter: "alpha" })).result();
+      return (await made.host.agents()).find(({ id }) => id === "alpha")?.access_modes[0]?.status;
+    };
+    expect(await limited({ ALPHA_KEY: "a client's own" })).not.toBe("rate_limited");
+    vi.stubEnv("ALPHA_KEY", "the host's");
+    expect(await limited({})).toBe("rate_limited");
   });
 
   test("stops at once while it waits for an agent whose limit ends", async () => {

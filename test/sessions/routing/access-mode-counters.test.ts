@@ -43,17 +43,22 @@ describe("AccessModeCounters", () => {
     const at = (ms: number) => new Date(now + ms).toISOString();
     const some = { name: "requests", limit: 50, remaining: 3, reset_at: at(30_000) };
     const spent = { name: "input_tokens", limit: 1000, remaining: 0, reset_at: at(10_000) };
-    counters.told(plan, { windows: [some], retry_ms: null });
+    counters.told(plan, { status: 200, windows: [some], retry_ms: null });
     const state = () => accessModeState(plan.mode, counters.useOf(plan), { now: time }).status;
     expect(state()).toMatchObject({ status: "available", quota: [some] });
-    counters.told(plan, { windows: [some, spent], retry_ms: null });
+    counters.told(plan, { status: 429, windows: [some, spent], retry_ms: null });
     expect(state()).toMatchObject({ status: "rate_limited", reset_at: at(10_000), quota: [some, spent] });
     expect(counters.isLimited(plan)).toBe(true);
     time += 10_001;
     expect(state()).toMatchObject({ status: "available", quota: [some] });
     expect(counters.isLimited(plan)).toBe(false);
-    counters.told(plan, { windows: [], retry_ms: 5000 });
+    counters.told(plan, { status: 429, windows: [], retry_ms: 5000 });
     expect(state()).toMatchObject({ status: "rate_limited", estimated_wait: 5 });
+    counters.told(plan, { status: 429, windows: [some], retry_ms: null });
+    expect(counters.isLimited(plan)).toBe(true);
+    // A model that answers and leaves something can be asked.
+    counters.told(plan, { status: 200, windows: [some], retry_ms: null });
+    expect(counters.isLimited(plan)).toBe(false);
     time += 30_000;
     expect(state()).not.toHaveProperty("quota");
     await counters.settled();

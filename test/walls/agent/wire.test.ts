@@ -10,6 +10,7 @@ function follower(): { told: string[]; follower: Required<WireFollower> } {
   return {
     told,
     follower: {
+      refused: () => null,
       sent: (piece) => void told.push(`sent ${piece}`),
       answered: ({ status, headers }) => void told.push(`answered ${status} ${JSON.stringify(headers)}`),
       received: (piece) => void told.push(`received ${piece}`),
@@ -23,6 +24,21 @@ const joined = (told: readonly string[], kind: string) =>
   told.filter((one) => one.startsWith(`${kind} `)).map((one) => one.slice(kind.length + 1)).join("");
 
 const post = (fields: Record<string, string>) => request("/model/v1/x?key=" + placeholder, fields, "POST");
+
+test("Wire: a follower stops a request whose body is still on its way, and the model gets no more of it", async () => {
+  let why: string | null = null;
+  const model = await openModel(() => {}, { wires: [{ begin: () => ({ refused: () => why }) }] });
+  const client = await model.open(post({ "x-api-key": placeholder, "Content-Length": "8" }));
+  client.write("1234");
+  while (!model.seen.join("").endsWith("1234")) await pause(5);
+  why = "The budget is spent.";
+  client.write("5678");
+  let answer = "";
+  for await (const piece of client) answer += String(piece);
+  expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+  expect(answer).toContain("The budget is spent.");
+  expect(model.seen.join("")).not.toContain("5678");
+});
 
 test("Wire: a follower gets bodies without their chunks, and no key", async () => {
   const { told, follower: one } = follower();

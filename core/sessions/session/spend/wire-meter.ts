@@ -11,7 +11,7 @@ const tolerated = 0.05;
 /** A call, as far as its figures go. */
 export type CountedCall = Pick<
   MeteredCall,
-  "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known"
+  "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known" | "by_size"
 >;
 
 /** Cost of some calls; null where one of them has no price. */
@@ -26,8 +26,8 @@ export class WireMeter {
   #unknown = 0;
   #tokens = { tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
   #cost: Sum = { cost: 0, currency: null };
-  /** With cached input in full, where its price is unknown: what a budget counts. */
-  #most: Sum = { cost: 0, currency: null };
+  /** What a budget counts: {@link chargeOf} of each call. */
+  #most: Sum & { tokens: number } = { cost: 0, currency: null, tokens: 0 };
 
   /** Counts a call. One that failed costs nothing. */
   take(call: CountedCall, access: AgentAccess | null): void {
@@ -35,7 +35,8 @@ export class WireMeter {
     if (!call.is_known) this.#unknown++;
     for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) this.#tokens[name] += call[name] ?? 0;
     this.#cost = added(this.#cost, costOf(call, access, priceUsage));
-    this.#most = added(this.#most, costOf(call, access, highestPrice));
+    const { tokens, ...most } = chargeOf(call, access);
+    this.#most = { ...added(this.#most, most), tokens: this.#most.tokens + tokens };
   }
 
   get calls(): number {
@@ -47,9 +48,9 @@ export class WireMeter {
     return this.#tokens.tokens_in + this.#tokens.tokens_out;
   }
 
-  /** Returns what the calls cost at most; null while unknown. */
-  get most(): number | null {
-    return this.#most.cost;
+  /** Returns what the calls count in a budget; the cost is null while one of them has no price. */
+  get most(): { tokens: number; cost: number | null } {
+    return this.#most;
   }
 
   /** Whether these are the figures of all that an agent tells: it may have called a model elsewhere. */
@@ -88,12 +89,19 @@ export function callEvent(call: MeteredCall, access: AgentAccess | null): ModelC
   };
 }
 
-/** Returns what a call counts in the operator's budgets: its highest price, of a broken answer for what was told. */
+/**
+ * Returns what a call counts in a budget: its highest price, which is the access mode's for a model that has none. Where its
+ * answer did not tell its tokens, they count by its size.
+ */
 export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge {
-  const [tokens_in, tokens_out] = [call.tokens_in ?? 0, call.tokens_out ?? 0];
-  const isTold = call.tokens_in !== null || call.tokens_out !== null;
-  const told = isTold ? { ...call, tokens_in, tokens_out } : call;
-  return { ...costOf(told, access, highestPrice), tokens: tokens_in + tokens_out };
+  const isUntold = !call.is_known && !(call.status !== null && call.status >= 400);
+  const by_size = isUntold ? call.by_size : { tokens_in: 0, tokens_out: 0 };
+  const tokens_in = call.tokens_in ?? by_size.tokens_in;
+  const tokens_out = Math.max(call.tokens_out ?? 0, by_size.tokens_out);
+  const counted = isUntold ? { ...call, tokens_in, tokens_out } : call;
+  const cost = costOf(counted, access, highestPrice);
+  const paid = cost.cost === null && access !== null ? costOf({ ...counted, model: null }, { mode: access.mode }, highestPrice) : cost;
+  return { ...paid, tokens: tokens_in + tokens_out };
 }
 
 function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {

@@ -15,6 +15,8 @@ export interface MeteredCall extends CallTokens {
   status: number | null;
   /** Whether the figures are those of the whole call: an answer that broke off, or told none, is not known. */
   is_known: boolean;
+  /** Its tokens by its size, for a budget where the figures are not known. */
+  by_size: { tokens_in: number; tokens_out: number };
   windows: QuotaWindow[];
   /** For a call that was refused: when it may be made again, as a wait in milliseconds; null where it was not told. */
   retry_ms: number | null;
@@ -29,6 +31,9 @@ interface MeterDeps {
   /** Returns why no further call may begin; null while one may. */
   spent(): string | null;
 }
+
+/** Bytes of one token, about: of text, and of a stream, where there is much around each word. */
+const tokenBytes = { text: 4, stream: 16 };
 
 /** Status of a refused call: programs end on it, while they try again after others. */
 const refusedStatus = 400;
@@ -51,8 +56,8 @@ function refused(message: string, protocol: MeteredProtocol | undefined): GivenA
   return { status: refusedStatus, headers: [["Content-Type", "application/json"]], body: [body] };
 }
 
-function countOnly({ onRequest }: Pick<MeterDeps, "onRequest">): WireFollower {
-  return { answered: () => onRequest() };
+function countOnly({ onRequest, spent }: Pick<MeterDeps, "onRequest" | "spent">): WireFollower {
+  return { answered: () => onRequest(), refused: spent };
 }
 
 class MeteredExchange implements WireFollower {
@@ -61,6 +66,7 @@ class MeteredExchange implements WireFollower {
   readonly #reader: AnswerReader;
   #head: WireHead | null = null;
   #wasSent = false;
+  readonly #bytes = { sent: 0, received: 0 };
 
   constructor(protocol: MeteredProtocol, deps: MeterDeps) {
     this.#protocol = protocol;
@@ -68,18 +74,28 @@ class MeteredExchange implements WireFollower {
     this.#reader = new AnswerReader(protocol);
   }
 
-  sent(): void {
-    if (!this.#wasSent) this.#deps.onRequest();
-    this.#wasSent = true;
+  refused(): string | null {
+    return this.#deps.spent();
+  }
+
+  sent(piece: Buffer): void {
+    this.#bytes.sent += piece.length;
+    this.#goesOut();
   }
 
   answered(head: WireHead): void {
-    this.sent();
+    this.#goesOut();
     this.#head = head;
   }
 
   received(piece: Buffer): void {
+    this.#bytes.received += piece.length;
     this.#reader.push(piece);
+  }
+
+  #goesOut(): void {
+    if (!this.#wasSent) this.#deps.onRequest();
+    this.#wasSent = true;
   }
 
   ended(isWhole: boolean): void {
@@ -89,6 +105,8 @@ class MeteredExchange implements WireFollower {
     const { tokens_in, tokens_out, tokens_cached, model, isFinal, retryMs } = this.#reader.facts;
     const { status = null, headers = [] } = this.#head ?? {};
     const failed = status !== null && status >= 400;
+    const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
+    const outBytes = type.includes("event-stream") ? tokenBytes.stream : tokenBytes.text;
     this.#deps.onCall({
       protocol: this.#protocol.name,
       model,
@@ -97,6 +115,10 @@ class MeteredExchange implements WireFollower {
       tokens_out,
       tokens_cached,
       is_known: failed || isWhole && isFinal && tokens_in !== null && tokens_out !== null,
+      by_size: {
+        tokens_in: Math.ceil(this.#bytes.sent / tokenBytes.text),
+        tokens_out: Math.ceil(this.#bytes.received / outBytes),
+      },
       windows: quotaWindows(headers, now),
       retry_ms: failed ? retryAfter(headers, now) ?? retryMs : null,
     });

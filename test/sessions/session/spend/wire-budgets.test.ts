@@ -3,7 +3,7 @@ import process from "node:process";
 import { describe, expect, test } from "vitest";
 import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
 import type { UsageEvent } from "../../../../plugin-sdk/events.ts";
-import type { Wire } from "../../../../core/walls/agent/wire.ts";
+import type { Wire, WireFollower } from "../../../../core/walls/agent/wire.ts";
 import { StandInAddresses } from "../../../../core/walls/broker/stand-in-addresses.ts";
 import {
   done,
@@ -25,9 +25,13 @@ const accessMode: AccessMode = {
   pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 2, cached_per_1k_tokens: 0.5, currency: "USD" },
 };
 
+const head = { method: "POST", path: "/v1/messages", headers: [], base: "https://api.example.com" };
+
 interface Answer {
   tokens_in: number;
   tokens_out: number;
+  /** False: it tells no figures, and is as long as these are many. */
+  tells?: boolean;
   cached?: number;
   isWhole?: boolean;
   model?: string;
@@ -38,13 +42,16 @@ interface Program {
   stage: Stage;
   /** Calls the model; returns the words of a refusal, or null. */
   call(answer: Answer): Promise<string | null>;
+  /** Sends the head of a call alone. */
+  begin(): WireFollower;
 }
 
 function session(agent: (program: Program) => Promise<void>, options: ScriptedSessionOptions = {}): ScriptedSession {
   let wire: Wire | undefined;
   const script = async (stage: Stage) => {
     await stage.opened.onCall("log", {});
-    return void await agent({ stage, call: (answer) => call(wire!, answer) });
+    const begin = () => wire!.begin(head) as WireFollower;
+    return void await agent({ stage, call: (answer) => call(wire!, answer), begin });
   };
   return new ScriptedSession([{ id: "a", scripts: [script], accessMode }], {
     makeBroker: ({ wires }) => {
@@ -63,17 +70,21 @@ function session(agent: (program: Program) => Promise<void>, options: ScriptedSe
   });
 }
 
-async function call(wire: Wire, { tokens_in, tokens_out, cached = 0, isWhole = true, model = "m" }: Answer) {
-  const begun = wire.begin({ method: "POST", path: "/v1/messages", headers: [], base: "https://api.example.com" });
+async function call(
+  wire: Wire,
+  { tokens_in, tokens_out, cached = 0, isWhole = true, model = "m", tells = true }: Answer,
+) {
+  const begun = wire.begin(head);
   if (begun === null) return expect.unreachable();
   if ("answer" in begun) {
     const { body } = await begun.answer(null);
     return String(JSON.parse(Buffer.concat([...body as Iterable<Uint8Array>]).toString()).error.message);
   }
-  begun.sent?.(Buffer.from("{}"));
+  begun.sent?.(tells ? Buffer.from("{}") : Buffer.alloc(4 * tokens_in));
   begun.answered?.({ status: 200, headers: [] });
   const usage = { input_tokens: tokens_in - cached, cache_read_input_tokens: cached, output_tokens: tokens_out };
-  begun.received?.(Buffer.from(JSON.stringify({ model, usage })));
+  const body = tells ? { usage } : { text: "x".repeat(4 * tokens_out) };
+  begun.received?.(Buffer.from(JSON.stringify({ model, ...body })));
   begun.ended?.(isWhole);
   return null;
 }
@@ -148,6 +159,36 @@ describe("a budget where the host sees the calls", () => {
     expect(result.output).toContain("As far as I came.");
     const refused = made.events.filter(({ event }) => event.type === "model_call" && event.refused === "budget_tokens");
     expect(refused).toHaveLength(1);
+  });
+
+  test.each([
+    ["a call that tells no figures counts by its size", { tokens: 1000 }, { tells: false }],
+    ["an answer that breaks off counts by its size", { tokens: 1000 }, { tells: false, isWhole: false }],
+    ["a call of another model counts at the price of the mode's", { cost: 1 }, { model: "other" }],
+    ["one that tells nothing has that price too", { cost: 1 }, { tells: false }],
+  ])("%s", async (_, budget, answer) => {
+    let went = 0;
+    const made = session(async ({ stage, call }) => {
+      while (went < 50 && await call({ tokens_in: 300, tokens_out: 100, ...answer }) === null) went++;
+      stage.say(done);
+    }, { request: { budget } });
+    expect((await made.ended()).stop_reason).toBe("tokens" in budget ? "budget_tokens" : "budget_cost");
+    expect(went).toBeGreaterThan(0);
+    expect(went).toBeLessThanOrEqual(3);
+  });
+
+  test("holds for calls whose heads came before it was spent", async () => {
+    const why: (string | null)[] = [];
+    const made = session(async ({ stage, call, begin }) => {
+      const late = begin();
+      why.push(late.refused?.() ?? null);
+      await call({ tokens_in: 100, tokens_out: 0 });
+      why.push(late.refused?.() ?? null);
+      late.ended?.(false);
+      stage.say(done);
+    }, { request: { budget: { tokens: 100 } } });
+    expect(await made.ended()).toMatchObject({ stop_reason: "budget_tokens", usage: { wire: { calls: 1 } } });
+    expect(why).toEqual([null, expect.stringContaining("The budget of 100 tokens is spent.")]);
   });
 
   test("is within it when the last answer used it up and no call follows", async () => {
