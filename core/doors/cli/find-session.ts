@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import { ambiguousId } from "./render/short-id.ts";
+import { shortId } from "../../ground/log/short-id.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { workedIn, type Workspace } from "../../../plugin-sdk/workspace.ts";
 
@@ -20,7 +20,9 @@ export async function findSession(sessions: SessionHost, typed: string): Promise
     throw error;
   });
   if (whole !== null) return whole;
-  const found = typed === "" ? [] : await beginningWith(sessions, typed);
+  const found = typed === ""
+    ? []
+    : await beginningWith<SessionSummary>(typed, (page) => sessions.list({ ...page, before: page.before?.session_id }));
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));
@@ -29,13 +31,17 @@ export async function findSession(sessions: SessionHost, typed: string): Promise
   });
 }
 
-async function beginningWith(sessions: SessionHost, typed: string): Promise<SessionSummary[]> {
-  const found: SessionSummary[] = [];
-  let before: string | undefined;
+/** Lists those of the newest ten thousand sessions whose ids begin as typed. */
+export async function beginningWith<T extends { session_id: string }>(
+  typed: string,
+  list: (page: { limit: number; before: T | undefined }) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const found: T[] = [];
+  let before: T | undefined;
   for (let page = 0; page < mostPages; page++) {
-    const rows = await sessions.list({ limit: pageSize, before });
+    const rows = await list({ limit: pageSize, before });
     found.push(...rows.filter(({ session_id }) => session_id.startsWith(typed)));
-    before = rows.at(-1)?.session_id;
+    before = rows.at(-1);
     if (rows.length < pageSize || before === undefined) break;
   }
   return found;
@@ -61,3 +67,17 @@ export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, ty
     hint: '"bulkhead session list --worktrees" shows those that have.',
   });
 }
+
+/** Error for the beginning of an id that several sessions share: names them with as much as tells them apart. */
+export function ambiguousId(typed: string, ids: readonly string[]): BulkheadError {
+  let length = Math.max(8, typed.length + 1);
+  while (length < 32 && new Set(ids.map((id) => id.slice(0, length))).size < ids.length) length += 1;
+  const shown = ids.slice(0, mostShown).map((id) => shortId(id, length)).join(", ");
+  const more = ids.length > mostShown ? `, and ${ids.length - mostShown} more` : "";
+  return new BulkheadError("invalid_request", `"${typed}" begins the ids of ${ids.length} sessions.`, {
+    hint: `Type more of it: ${shown}${more}.`,
+    details: { session_ids: [...ids] },
+  });
+}
+
+const mostShown = 5;

@@ -120,7 +120,11 @@ const flagTable: Readonly<Record<string, readonly FlagRow[]>> = {
     ["max_iterations", "--max-iterations <n>", "iterations at most", readCount],
     ["labels", "-l, --label <key=value>", "label of the session; repeat", readPair],
     ["record", "--record-wire", "keep the calls of its model, for bulkhead replay", "wire"],
-    ["replay_of", "--replay-of <session>", "answer the calls of its model from the record of this session"],
+    [
+      "replay_of",
+      "--replay-of <session>",
+      "answer the calls of its model from the record of this session, by its id or its beginning",
+    ],
     ["task_id", "--task-id <id>", "echoed in the result"],
     ["idempotency_key", "--idempotency-key <key>", "same key, same session"],
     [

@@ -5,6 +5,7 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { measureCopied } from "../../records/git/copied-data.ts";
 import { createAskGrant } from "./ask-grant.ts";
 import { chooseAdapter, findAdapters, type FoundAdapters, unsearched } from "./find-adapters.ts";
+import { findSession } from "./find-session.ts";
 import type { Invocation } from "./command.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { Host } from "../../sessions/host/host.ts";
@@ -156,10 +157,11 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
   });
   const { first } = found;
   const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
-  return {
-    request: buildRequest({ options: inTrace(options, terminal), prompt, cwd: terminal.cwd, config }),
-    ...found,
-  };
+  const request = buildRequest({ options: inTrace(options, terminal), prompt, cwd: terminal.cwd, config });
+  if (request.replay_of !== undefined) {
+    request.replay_of = (await findSession(opened.sessions, request.replay_of)).session_id;
+  }
+  return { request, ...found };
 }
 
 /** Copies of large data take seconds and room, and nothing else shows meanwhile. */

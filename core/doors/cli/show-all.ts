@@ -8,7 +8,7 @@ import { LiveView } from "./render/live-view.ts";
 import { createPaint, outcomeLooks, type Paint } from "./render/paint.ts";
 import { formatCost } from "../../../plugin-sdk/currency.ts";
 import { formatCount, formatDuration, plural } from "./render/quantities.ts";
-import { shortId } from "./render/short-id.ts";
+import { shortId } from "../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "./render/table.ts";
 import type { SessionCommand } from "./session-command.ts";
 import { drawingColumns, tableColumns } from "./show-session.ts";

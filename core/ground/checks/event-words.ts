@@ -1,5 +1,6 @@
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
 import { formatCost } from "../../../plugin-sdk/currency.ts";
+import { shortId } from "../log/short-id.ts";
 import { refusalOf } from "./refused-event.ts";
 
 /** Importance of an event for a person. */
@@ -282,7 +283,7 @@ function droppedWords({ reason, to }: EventOf<"message_dropped">): EventWords {
     turn_failed: "the turn before it failed",
     session_ended: "the session ended",
     host_restarted: "the host stopped",
-    moved: `session ${to ?? "unknown"} takes it`,
+    moved: `session ${to === undefined ? "unknown" : shortId(to)} takes it`,
   };
   const isLoss = reason !== "withdrawn" && reason !== "moved";
   return { icon: "✗", weight: isLoss ? "warning" : "debug", tag: "message not delivered", text: why[reason] };

@@ -1,3 +1,4 @@
+import { shortId } from "../../../ground/log/short-id.ts";
 import { errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import type { AttachmentPart, Delivery } from "../../../../plugin-sdk/messages.ts";
 import { omitEmpty, omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
@@ -120,6 +121,6 @@ export class ChatTalk {
     if (this.id === null) return "Nothing was said yet.";
     const from = this.id;
     this.id = (await this.sessions.conversations.fork(from, omitUndefined({ at }))).session_id;
-    return `This is ${this.id} now. To go back: bulkhead chat --conversation ${from}`;
+    return `This is ${shortId(this.id)} now. To go back: bulkhead chat --conversation ${shortId(from)}`;
   }
 }

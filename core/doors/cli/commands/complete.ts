@@ -4,7 +4,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { helpPages } from "../help-pages.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { daemonFor, openSessions } from "../open-sessions.ts";
-import { shortId } from "../render/short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 
 /** Longest wait of a shell for the words; a slow machine gets none. Milliseconds. */
 const patienceMs = 2000;

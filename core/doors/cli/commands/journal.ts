@@ -26,12 +26,12 @@ export const defineJournal: DefineCommand = (command, bind) => {
     .action(bind(journalVerify));
   command.command("export")
     .description("print events as they stand in the journal, one JSON envelope a line")
-    .option("--session <id>", "only this session's")
+    .option("--session <id>", "only this session's, by its id or its beginning")
     .option("--after <gseq>", "only those after this number; of a session, after this seq", readCount)
     .option("--part <number>", "of the host that ran as this one beside others; default: 1, the first", readCount)
     .option("--out <file>", "into a file, which must not be there yet")
     .addHelpText(...examples(
-      ["bulkhead journal export --session 3f2a77… > session.ndjson", "one session"],
+      ["bulkhead journal export --session 3f2a > session.ndjson", "one session"],
       ["bulkhead journal export --after 1200", "what came since"],
     ))
     .action(bind(journalExport));

@@ -18,6 +18,7 @@ import { sessionWatch } from "./session/session-watch.ts";
 import { sessionEdit, sessionMessages, sessionSay, sessionStop, sessionWithdraw } from "./session/session-talk.ts";
 import { findSession, findWorkspace } from "../find-session.ts";
 import { openSessions } from "../open-sessions.ts";
+import { shortId, shortIds } from "../../../ground/log/short-id.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { plural } from "../render/quantities.ts";
@@ -273,14 +274,14 @@ async function sessionDelete(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { session_id } = await findSession(opened.sessions, call.args[0] ?? "");
   await opened.sessions.delete(session_id);
-  return await tell(call, { session_id, deleted: true }, `Deleted: ${session_id}.`);
+  return await tell(call, { session_id, deleted: true }, `Deleted: ${shortId(session_id)}.`);
 }
 
 async function sessionDiscard(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { session_id } = await findWorkspace(opened.workspaces, call.args[0] ?? "");
   await opened.workspaces.discard(session_id);
-  return await tell(call, { session_id, discarded: true }, `Discarded: ${session_id}.`);
+  return await tell(call, { session_id, discarded: true }, `Discarded: ${shortId(session_id)}.`);
 }
 
 async function sessionPrune(call: Invocation): Promise<number> {
@@ -288,7 +289,7 @@ async function sessionPrune(call: Invocation): Promise<number> {
   const { olderThan } = call.options;
   const report = await opened.workspaces.prune(typeof olderThan === "number" ? { olderThanMs: olderThan } : {});
   const { removed, failed } = report;
-  const lines = failed.map(({ session_id, error }) => `${session_id}: ${safeLine(error.message)}`);
+  const lines = failed.map(({ session_id, error }) => `${shortId(session_id)}: ${safeLine(shortIds(error.message))}`);
   const done = removed.length === 0 ? "Nothing was removed." : `Removed ${plural(removed.length, "worktree")}.`;
   await tell(call, report, [...lines, done].join("\n"));
   const [first] = failed;

@@ -6,7 +6,7 @@ import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatAge } from "../render/quantities.ts";
-import { shortId } from "../render/short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import type { Cell } from "../render/table.ts";
 import { fitLine } from "../render/text-width.ts";
 import { drawingColumns, tableText } from "../show-session.ts";

@@ -2,7 +2,7 @@ import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 import { formatBytes, formatCount, plural } from "./quantities.ts";
-import { shortId } from "./short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { fitLine } from "./text-width.ts";
 
 /** Formats what was recorded of a session's calls, and how a replay went. */

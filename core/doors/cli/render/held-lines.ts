@@ -3,7 +3,7 @@ import { safeLine } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
 import { formatCount, plural } from "./quantities.ts";
-import { shortId } from "./short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { wrapText } from "./text-width.ts";
 
 interface HeldLineOptions {

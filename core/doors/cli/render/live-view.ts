@@ -4,7 +4,7 @@ import { safeLine, safeText, withoutColours } from "./agent-text.ts";
 import { type EventLine, eventLines, planLines, TalkLines } from "./event-lines.ts";
 import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { clockTime } from "./quantities.ts";
-import { shortId } from "./short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { TextFlow } from "./text-flow.ts";
 import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
 import { TextTail } from "../../../../plugin-sdk/text-tail.ts";

@@ -1,3 +1,4 @@
+import { shortId, shortIds } from "../../../ground/log/short-id.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint, Tone } from "./paint.ts";
 
@@ -8,16 +9,17 @@ export function logText(line: string, paint: Paint): string {
   const record = parse(line);
   if (record === null) return safeLine(line);
   const { level, time, message, plugin_id, session_id } = record;
-  const about = [plugin_id, session_id].filter((name) => typeof name === "string").map((name) =>
-    safeLine(String(name))
-  );
+  const about = [
+    ...(typeof plugin_id === "string" ? [safeLine(plugin_id)] : []),
+    ...(typeof session_id === "string" ? [shortId(session_id)] : []),
+  ];
   const word = typeof level === "string" ? level : "";
   const clock = typeof time === "string" ? time.slice(0, 19).replace("T", " ") : "";
   const text = typeof message === "string" ? message : "";
   return [
     paint("dim", safeLine(clock)),
     paint(tones[word] ?? "plain", safeLine(word).padEnd(5)),
-    safeLine(text),
+    safeLine(shortIds(text)),
     ...(about.length === 0 ? [] : [paint("dim", about.join(" "))]),
   ].join(" ");
 }

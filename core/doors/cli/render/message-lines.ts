@@ -1,3 +1,4 @@
+import { shortIds } from "../../../ground/log/short-id.ts";
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { safeLine, safeText } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
@@ -12,7 +13,7 @@ export function messageLines(
 ): string[] {
   const problems: unknown = details?.["problems"];
   const changes: unknown = code === "unaccepted_change" ? details?.["difference"] : undefined;
-  return [...linesOf(withLocalTimes(message), { problems, paint, columns }), ...changeLines(changes, paint)];
+  return [...linesOf(shortIds(withLocalTimes(message)), { problems, paint, columns }), ...changeLines(changes, paint)];
 }
 
 function changeLines(changes: unknown, paint: Paint): string[] {
@@ -37,7 +38,7 @@ function linesOf(
 
 /** Formats an error's hint as lines. They may be commands to copy, so none is shortened. */
 export function hintLines(hint: string | undefined): string[] {
-  return hint === undefined ? [] : hint.split("\n", mostHintLines).map((line) => safeLine(asTyped(line)));
+  return hint === undefined ? [] : hint.split("\n", mostHintLines).map((line) => safeLine(asTyped(shortIds(line))));
 }
 
 const mostHintLines = 8;

@@ -8,7 +8,7 @@ import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatBytes, formatCount, formatDuration, plural } from "./quantities.ts";
-import { shortId } from "./short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { asTyped } from "./as-typed.ts";

@@ -2,7 +2,7 @@ import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { outcomeLooks, type Paint, type Tone } from "../render/paint.ts";
 import { clockTime, formatAge } from "../render/quantities.ts";
-import { shortId } from "../render/short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { fitLine, padEnd } from "../render/text-width.ts";
 import type { WatchedSession } from "./watched-sessions.ts";

@@ -3,7 +3,7 @@ import { startBackgroundTimer } from "../../../ground/platform/engine/background
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { LiveView } from "../render/live-view.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
-import { shortId } from "../render/short-id.ts";
+import { shortId } from "../../../ground/log/short-id.ts";
 import { drawingColumns } from "../show-session.ts";
 import { watchScreen } from "./watch-rows.ts";
 import type { WatchedSession, WatchedSessions } from "./watched-sessions.ts";

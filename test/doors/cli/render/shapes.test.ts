@@ -15,7 +15,7 @@ import {
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { shortInput } from "../../../../core/doors/cli/render/input-text.ts";
 import { asTyped } from "../../../../core/doors/cli/render/as-typed.ts";
-import { ambiguousId } from "../../../../core/doors/cli/render/short-id.ts";
+import { ambiguousId } from "../../../../core/doors/cli/find-session.ts";
 import { tableLines } from "../../../../core/doors/cli/render/table.ts";
 import { TextFlow } from "../../../../core/doors/cli/render/text-flow.ts";
 import { fitLine, padEnd, takeColumns, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";

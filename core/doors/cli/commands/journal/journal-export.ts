@@ -1,9 +1,11 @@
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../../../records/journal/journal-reader.ts";
+import type { SessionRecord } from "../../../../records/journal/session-record.ts";
 import { resolve } from "../../../../ground/platform/files/paths.ts";
 import { writeNewFile } from "../../../../ground/platform/files/write-new-file.ts";
 import { type Invocation, tell } from "../../command.ts";
+import { ambiguousId, beginningWith } from "../../find-session.ts";
 import { findJournals } from "../../journal-arguments.ts";
 import { progressLine, type StatusLine } from "../../while-waiting.ts";
 import { formatBytes, plural } from "../../render/quantities.ts";
@@ -12,9 +14,9 @@ import { formatBytes, plural } from "../../render/quantities.ts";
 export async function journalExport(call: Invocation): Promise<number> {
   const { terminal, options } = call;
   const { session, out } = options;
-  const sessionId = typeof session === "string" ? session : undefined;
+  const typed = typeof session === "string" ? session : undefined;
   const after = typeof options["after"] === "number" ? options["after"] : 0;
-  const reader = await findReader(call, sessionId);
+  const { reader, sessionId } = await findReader(call, typed);
   const progress = progressLine(terminal.stderr);
   const counted = { events: 0 };
   const lines = linesOf(reader, { sessionId, after, counted, progress });
@@ -37,17 +39,24 @@ export async function journalExport(call: Invocation): Promise<number> {
   }
 }
 
-/** Opens the requested journal, or the one that has the session. */
-async function findReader(call: Invocation, sessionId: string | undefined): Promise<JournalReader> {
+/** Opens the requested journal, or the one that has the session, named by its id or its beginning. */
+async function findReader(
+  call: Invocation,
+  typed: string | undefined,
+): Promise<{ reader: JournalReader; sessionId: string | undefined }> {
   const { journals } = await findJournals(call);
-  const wanted = call.options["part"] ?? (sessionId === undefined ? 1 : undefined);
+  const wanted = call.options["part"] ?? (typed === undefined ? 1 : undefined);
   for (const { part, file } of journals) {
     if (wanted !== undefined && part !== wanted) continue;
     const reader = await openJournalReader(file);
-    if (sessionId === undefined || await reader.session(sessionId) !== null) return reader;
+    if (typed === undefined || await reader.session(typed) !== null) return { reader, sessionId: typed };
+    const found = typed === "" ? [] : await beginningWith<SessionRecord>(typed, (page) => reader.sessions(page));
+    const [only] = found;
+    if (only !== undefined && found.length === 1) return { reader, sessionId: only.session_id };
     reader.close();
+    if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));
   }
-  const what = sessionId === undefined ? `journal ${wanted}` : `session "${sessionId}"`;
+  const what = typed === undefined ? `journal ${wanted}` : `session "${typed}"`;
   throw new BulkheadError("not_found", `There is no ${what} in the state folder.`);
 }
 

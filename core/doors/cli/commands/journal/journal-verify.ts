@@ -1,3 +1,4 @@
+import { shortId, shortIds } from "../../../../ground/log/short-id.ts";
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../../../ground/errors/error-table.ts";
 import { type ChainProblem, type ChainReport, verifyJournal } from "../../../../records/journal/verify-journal.ts";
@@ -117,7 +118,7 @@ function reportLines(report: ChainReport, { part, file }: { part: number; file: 
 
 function damagedLines(damaged: readonly DamageReport[], file: string): string[] {
   if (damaged.length === 0) return [];
-  const sentences = damaged.map((report) => ` DAMAGED: ${safeLine(damageSentence(report, file))}`);
+  const sentences = damaged.map((report) => ` DAMAGED: ${safeLine(shortIds(damageSentence(report, file)))}`);
   return [...sentences, " When you have seen this: bulkhead journal verify --acknowledge"];
 }
 
@@ -129,7 +130,7 @@ const keptHead: Readonly<Record<NonNullable<ChainReport["kept_head"]>, string>> 
 
 function sentence({ problem, link, links, session_id, from_gseq, to_gseq, name = "" }: ChainProblem): string {
   const events = from_gseq === null || from_gseq === to_gseq ? `event ${to_gseq}` : `events ${from_gseq} to ${to_gseq}`;
-  const of = session_id === null ? "" : ` of session ${safeLine(session_id)}`;
+  const of = session_id === null ? "" : ` of session ${shortId(session_id)}`;
   const numbers = links === 1 ? `link ${link}` : `links ${link} to ${link + links - 1}`;
   switch (problem) {
     case "changed":

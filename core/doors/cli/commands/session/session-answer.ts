@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../../plugin-sdk/session-summary.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import { type Invocation, tell } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
@@ -14,7 +15,7 @@ export async function sessionAnswer(call: Invocation): Promise<number> {
   const { session_id } = summary;
   const session = await opened.sessions.open(session_id);
   if (!(await session.answer(request_id, choice))) throw refused(summary, { request_id, choice });
-  const text = `Answered ${safeLine(request_id)} of ${session_id}: ${safeLine(choice)}`;
+  const text = `Answered ${safeLine(request_id)} of ${shortId(session_id)}: ${safeLine(choice)}`;
   return await tell(call, { session_id, request_id, choice }, text);
 }
 

@@ -1,10 +1,12 @@
 import type { ForkRequest } from "../../../../../plugin-sdk/conversation.ts";
 import { omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import { showTurn } from "../../chat/show-turn.ts";
 import { type Invocation, tell } from "../../command.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
+import { asTyped } from "../../render/as-typed.ts";
 import { inTrace } from "../../session-request.ts";
 import { modeOf, textFlag } from "../../session-command.ts";
 
@@ -26,7 +28,11 @@ export async function sessionFork(call: Invocation): Promise<number> {
   const forked = await opened.sessions.conversations.fork(session_id, request);
   const { session_id: id, adapter_id } = forked;
   if (request.prompt === undefined) {
-    return await tell(call, forked, `Forked: ${id}. Its first message: bulkhead session say ${id} "..."`);
+    return await tell(
+      call,
+      forked,
+      asTyped(`Forked: ${shortId(id)}. Its first message: bulkhead session say ${shortId(id)} "..."`),
+    );
   }
   const end = await showTurn(await opened.sessions.open(id), {
     messageId: null,

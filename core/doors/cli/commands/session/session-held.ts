@@ -1,13 +1,13 @@
 import type { HeldChange, HeldDecision, SessionHeld } from "../../../../../plugin-sdk/held.ts";
 import type { HostWorkspaces } from "../../../../sessions/host/state/workspaces.ts";
 import type { Invocation } from "../../command.ts";
-import { findSession } from "../../find-session.ts";
 import { type OpenedSessions, openSessions } from "../../open-sessions.ts";
 import { Questions } from "../../questions.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { heldHeadline, heldLines, heldText, settleHint } from "../../render/held-lines.ts";
 import { createPaint } from "../../render/paint.ts";
-import { ambiguousId } from "../../render/short-id.ts";
+import { ambiguousId, findSession } from "../../find-session.ts";
 import { plural } from "../../render/quantities.ts";
 import { drawingColumns } from "../../show-session.ts";
 
@@ -69,7 +69,7 @@ async function listAll({ terminal, json }: Invocation, all: readonly SessionHeld
     const paint = createPaint(terminal.colours.stdout);
     const columns = drawingColumns(terminal);
     const lines = all.flatMap(({ session_id, folder, held }) => [
-      ` ${paint("bold", safeLine(session_id))}  ${paint("dim", safeLine(folder))}`,
+      ` ${paint("bold", shortId(session_id))}  ${paint("dim", safeLine(folder))}`,
       ...heldLines(held, { paint, columns: columns - 3, most: 20 }).map((line) => `   ${line}`),
       `   ${paint("cyan", settleHint(session_id))}`,
     ]);
@@ -84,7 +84,7 @@ async function writeHeld(
 ): Promise<void> {
   const paint = createPaint(terminal.colours.stdout);
   const lines = held.length === 0
-    ? [`Nothing of session ${session_id} is held.`]
+    ? [`Nothing of session ${shortId(session_id)} is held.`]
     : [paint("red", heldHeadline(held.length)), ...heldLines(held, { paint, columns: drawingColumns(terminal) - 1 })];
   await terminal.stdout.write(`${lines.join("\n")}\n`);
 }

@@ -9,7 +9,7 @@ import { openSessions } from "../../open-sessions.ts";
 import { Questions } from "../../questions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { formatAge } from "../../render/quantities.ts";
-import { shortId } from "../../render/short-id.ts";
+import { shortId, shortIds } from "../../../../ground/log/short-id.ts";
 import { tableText } from "../../show-session.ts";
 
 /** `bulkhead session interrupt`. */
@@ -26,7 +26,7 @@ export async function sessionInterrupt(call: Invocation): Promise<number> {
   const { session_id, state } = await findSession(opened.sessions, call.args[0] ?? "");
   const { outcome, stop_reason } = await (await opened.sessions.open(session_id)).interrupt();
   const was_running = state === "running";
-  const text = `${was_running ? "Ended" : "It had ended"}: ${session_id}, ${outcome} · ${stop_reason}.`;
+  const text = `${was_running ? "Ended" : "It had ended"}: ${shortId(session_id)}, ${outcome} · ${stop_reason}.`;
   return await tell(call, { session_id, was_running, outcome, stop_reason }, text);
 }
 
@@ -56,8 +56,10 @@ async function interruptAll(call: Invocation, sessions: SessionHost): Promise<nu
   }
   const errors = [...failed].map(([session_id, error]) => ({ session_id, error }));
   const lines = [
-    ...ended.map(({ session_id, outcome, stop_reason }) => `Ended: ${session_id}, ${outcome} · ${stop_reason}.`),
-    ...errors.map(({ session_id, error }) => `${session_id}: ${safeLine(error.message)}`),
+    ...ended.map(({ session_id, outcome, stop_reason }) =>
+      `Ended: ${shortId(session_id)}, ${outcome} · ${stop_reason}.`
+    ),
+    ...errors.map(({ session_id, error }) => `${shortId(session_id)}: ${safeLine(shortIds(error.message))}`),
   ];
   await tell(call, { ended, failed: errors }, lines.length === 0 ? "No session runs." : lines.join("\n"));
   const [first] = errors;

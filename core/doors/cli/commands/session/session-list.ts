@@ -2,12 +2,13 @@ import type { Outcome } from "../../../../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { SessionQuery } from "../../../../../plugin-sdk/queries.ts";
 import { type Invocation, tellEach } from "../../command.ts";
+import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { asTyped } from "../../render/as-typed.ts";
 import { outcomeLooks, type Tone } from "../../render/paint.ts";
 import { formatAge } from "../../render/quantities.ts";
-import { shortId } from "../../render/short-id.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import type { Cell } from "../../render/table.ts";
 import { tableText } from "../../show-session.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
@@ -17,7 +18,9 @@ import { basename } from "../../../../ground/platform/files/paths.ts";
 export async function sessionList(call: Invocation): Promise<number> {
   if (call.options["worktrees"] === true) return await sessionWorktrees(call);
   await using opened = await openSessions(call);
-  const rows = await opened.sessions.list(queryOf(call));
+  const query = queryOf(call);
+  const before = query.before === undefined ? undefined : (await findSession(opened.sessions, query.before)).session_id;
+  const rows = await opened.sessions.list({ ...query, before });
   return await tellEach(call, rows, () => {
     if (rows.length === 0) {
       return asTyped(isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"');

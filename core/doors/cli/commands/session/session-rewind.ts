@@ -1,5 +1,6 @@
 import type { RewindReport, RewindRequest } from "../../../../../plugin-sdk/conversation.ts";
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import { type Invocation, tell } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
@@ -55,6 +56,6 @@ function linesOf(report: RewindReport, sessionId: string): string[] {
     ...(head_moved ? ["Commits of these turns stay where they are."] : []),
     ...(under_way === null ? [] : [`A ${under_way} of git is under way in the folder.`]),
     `${isDry ? "Would change" : "Changed"} ${plural(files.length, "file")}: ${goal}.`,
-    ...(isDry || files.length === 0 ? [] : [`To take that back: bulkhead session rewind ${sessionId} --undo`]),
+    ...(isDry || files.length === 0 ? [] : [`To take that back: bulkhead session rewind ${shortId(sessionId)} --undo`]),
   ];
 }

@@ -1,5 +1,6 @@
 import type { SessionHistory } from "../../../../../plugin-sdk/session-history.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../../plugin-sdk/session-summary.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import type { Invocation } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { openSessions } from "../../open-sessions.ts";
@@ -59,7 +60,7 @@ function summaryLines(
   const { session_id, adapter_id, workdir, title, task_id, labels, started_at, waiting } = summary;
   const state = stateCell(summary);
   const rows: [string, string][] = [
-    ["session", paint("bold", safeLine(session_id))],
+    ["session", paint("bold", shortId(session_id))],
     ["state", typeof state === "string" ? safeLine(state) : paint(state.tone ?? "plain", safeLine(state.text))],
     ["adapter", safeLine(adapter_id ?? "none yet")],
     ["started", localTime(started_at)],

@@ -5,6 +5,7 @@ import { omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../../../plugin-sdk/request.ts";
 import { defaultLimits } from "../../../../ground/config/limits.ts";
 import { readEarlier, repeatedRequest } from "../../../../sessions/host/earlier-session.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import { randomId } from "../../../../ground/platform/files/hash.ts";
 import { type Invocation, tell, tellEach } from "../../command.ts";
 import { exitCodeOf } from "../../exit-code.ts";
@@ -61,7 +62,7 @@ export async function sessionSay(call: Invocation): Promise<number> {
     });
     if (call.options["wait"] === false) {
       const where = said.state === "pending" ? "waits" : `is ${said.state}`;
-      return await tell(call, said, `Message ${message_id} ${where}, in session ${said.session_id}.`);
+      return await tell(call, said, `Message ${message_id} ${where}, in session ${shortId(said.session_id)}.`);
     }
     const { adapter_id, last_seq } = await sessions.get(said.session_id);
     const isSame = said.session_id === head;
@@ -151,7 +152,7 @@ export async function sessionStop(call: Invocation): Promise<number> {
   const { session_id } = await findSession(opened.sessions, call.args[0] ?? "");
   const drop_pending = call.options["dropPending"] === true;
   await opened.sessions.conversations.stop(session_id, { drop_pending });
-  return await tell(call, { session_id, stopped: true, drop_pending }, `Stopped the turn of ${session_id}.`);
+  return await tell(call, { session_id, stopped: true, drop_pending }, `Stopped the turn of ${shortId(session_id)}.`);
 }
 
 /** Events before the message that are looked at for it: it may have begun its turn already. */
@@ -187,6 +188,6 @@ async function messageOf(
 
 function stateText({ state, turn, how, reason, to }: MessageReport): string {
   if (state === "delivered") return how === "injected" ? `into turn ${turn}` : `turn ${turn}`;
-  if (state === "dropped") return `dropped: ${reason ?? ""}${to === undefined ? "" : ` to ${to}`}`;
+  if (state === "dropped") return `dropped: ${reason ?? ""}${to === undefined ? "" : ` to ${shortId(to)}`}`;
   return state;
 }
