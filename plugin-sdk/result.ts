@@ -106,6 +106,8 @@ export interface Artifact {
   sha256: string | null;
   /** Current size in bytes; null for deleted files and submodules. */
   bytes: number | null;
+  /** Lines that the change adds and takes away; absent where they are not known, and for what is no text. */
+  lines?: { added: number; removed: number };
 }
 
 /** Origin of a result, complete enough to repeat it. Also complete after errors. */

@@ -7,7 +7,7 @@ import { safeLine } from "./render/agent-text.ts";
 import { LiveView } from "./render/live-view.ts";
 import { createPaint, outcomeLooks, type Paint } from "./render/paint.ts";
 import { formatCost } from "../../../plugin-sdk/currency.ts";
-import { formatCount, formatDuration, plural } from "./render/quantities.ts";
+import { formatCount, formatDuration, lineCounts, plural } from "./render/quantities.ts";
 import { shortId } from "../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "./render/table.ts";
 import type { SessionCommand } from "./session-command.ts";
@@ -118,7 +118,7 @@ function row(one: ComparedSession): Cell[] {
   const changes = one.files_changed === null ? "unknown" : plural(one.files_changed, "file");
   const lines = one.lines_added === null
     ? ""
-    : ` +${formatCount(one.lines_added)} -${formatCount(one.lines_removed ?? 0)}`;
+    : ` ${lineCounts({ added: one.lines_added, removed: one.lines_removed ?? 0 })}`;
   return [
     { text: one.adapter_id, tone: "bold" },
     { text: `${mark} ${one.stop_reason}`, tone },

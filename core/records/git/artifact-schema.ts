@@ -2,6 +2,8 @@ import { Type } from "@sinclair/typebox";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 
+const count = Type.Integer({ minimum: 0 });
+
 /** Checks an {@link Artifact}. */
 export const artifactSchema: SchemaOf<Artifact> = exactly<Artifact>()(Type.Object({
   path: Type.String(),
@@ -15,5 +17,6 @@ export const artifactSchema: SchemaOf<Artifact> = exactly<Artifact>()(Type.Objec
   from: Type.Optional(Type.String()),
   kind: Type.Union([Type.Literal("file"), Type.Literal("symlink"), Type.Literal("submodule")]),
   sha256: Type.Union([Type.String(), Type.Null()]),
-  bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+  bytes: Type.Union([count, Type.Null()]),
+  lines: Type.Optional(Type.Object({ added: count, removed: count })),
 }));

@@ -2,6 +2,7 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
 import { rm } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
+import { changeLines } from "./change-lines.ts";
 import { foremostChanges } from "./foremost-changes.ts";
 import { inTurns } from "../../ground/platform/engine/next-turn.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -116,10 +117,12 @@ export async function describeTrees(
   compared: SnapshotComparison & { workdir: string },
 ): Promise<DescribedChanges> {
   const { workdir, call: { signal } } = compared;
-  const changes = await compareTrees(shadow, compared);
+  const { changes, diff } = await compareTrees(shadow, compared);
+  const counting = changeLines(shadow, { changes, diff, call: { ...compared.call, cwd: topOf(shadow) } });
+  counting.catch(() => {});
   const tracked = await trackedOf(await newPaths(changes), { workdir, signal });
   const { foremost, others } = await foremostChanges(changes, tracked);
-  return { artifacts: await describeAll(foremost, { workdir, tracked, signal }), others };
+  return { artifacts: await describeAll(foremost, { workdir, tracked, lines: await counting, signal }), others };
 }
 
 /** Keys of the paths that were not there before. */
@@ -131,29 +134,30 @@ async function newPaths(changes: readonly RawChange[]): Promise<Set<string>> {
   return keys;
 }
 
-/** Changes below the working directory, with paths relative to it. */
+/** Changes below the working directory, with paths relative to it, and how git was asked for them. */
 async function compareTrees(
   shadow: ShadowRepository,
   { before, after, call }: SnapshotComparison,
-): Promise<RawChange[]> {
-  if (before.tree === after.tree) return [];
+): Promise<{ changes: RawChange[]; diff: string[] }> {
+  if (before.tree === after.tree) return { changes: [], diff: [] };
   await storeTree(shadow, before, { ...call, index: indexBefore });
   await storeTree(shadow, after, call);
   const prefix = shadow.repository?.prefix ?? "";
   const relative = prefix === "" ? [] : [`--relative=${prefix}`];
-  const diff = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", ...relative];
+  const raw = ["diff-tree", "-r", "-z", "--raw"];
+  const diffOf = (renames: string) => ["--no-ext-diff", "--no-textconv", ...relative, renames, before.tree, after.tree];
   const atTop = { ...call, cwd: topOf(shadow) };
   if (before.stored && after.stored) {
     const reader = new RawDiffReader();
-    const args = [...diff, "-M", before.tree, after.tree];
-    const outcome = await eachRecord(args, shadowRun(shadow, atTop), (record) => reader.read(record));
-    if (outcome.exit_code === 0) return reader.end();
+    const diff = diffOf("-M");
+    const outcome = await eachRecord([...raw, ...diff], shadowRun(shadow, atTop), (record) => reader.read(record));
+    if (outcome.exit_code === 0) return { changes: reader.end(), diff };
     // A partial clone lacks old contents, so only exact renames can be found.
   }
   const reader = new RawDiffReader();
-  const args = [...diff, "-M100%", before.tree, after.tree];
-  await eachInShadow(shadow, args, { ...atTop, take: (record) => reader.read(record) });
-  return reader.end();
+  const diff = diffOf("-M100%");
+  await eachInShadow(shadow, [...raw, ...diff], { ...atTop, take: (record) => reader.read(record) });
+  return { changes: reader.end(), diff };
 }
 
 async function describeAll(
@@ -202,6 +206,8 @@ interface ChangeOptions {
   workdir: string;
   /** Keys of the paths tracked now. */
   tracked: ReadonlySet<string>;
+  /** Lines of the changes, by the keys of their paths. */
+  lines: Awaited<ReturnType<typeof changeLines>>;
 }
 
 /** Describes one change as an artifact; null for a file that still exists and is only hidden. */
@@ -209,15 +215,26 @@ async function describeChange(change: RawChange, context: ChangeOptions): Promis
   const path = pathText(change.path);
   if (change.status === "D") {
     if (await isStillThere(context.workdir, change.path)) return null;
-    return { path, change: "deleted", kind: kindOf(change.oldMode), sha256: null, bytes: null };
+    const kind = kindOf(change.oldMode);
+    return { path, change: "deleted", kind, sha256: null, bytes: null, ...linesOf(change, { kind, ...context }) };
   }
   const renamed = change.from !== null && !(await isStillThere(context.workdir, change.from)) ? change.from : null;
+  const content = await contentOf(change, context);
   return {
     path,
     change: renamed !== null ? "renamed" : change.status === "M" ? "modified" : newness(change.path, context),
     ...(renamed === null ? {} : { from: pathText(renamed) }),
-    ...await contentOf(change, context),
+    ...content,
+    ...(renamed === change.from ? linesOf(change, { ...content, ...context }) : {}),
   };
+}
+
+function linesOf(
+  { path }: RawChange,
+  { kind, lines }: Pick<Artifact, "kind"> & Pick<ChangeOptions, "lines">,
+): Pick<Artifact, "lines"> {
+  const counted = lines.get(pathKey(path));
+  return kind !== "file" || counted === undefined ? {} : { lines: counted };
 }
 
 function newness(path: Uint8Array, context: ChangeOptions): "created" | "untracked" {

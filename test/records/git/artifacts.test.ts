@@ -31,6 +31,7 @@ function folder(): Fixture {
   return made = makeFixture({ repository: false });
 }
 
+const one = (added: number, removed: number) => ({ added, removed });
 const long = (word: string): string => `${word}\n`.repeat(40);
 
 interface Scenario {
@@ -461,10 +462,57 @@ describe("listArtifacts in a repository", () => {
       symlinkSync("a.txt", join(f.work, "link"));
     });
     expect(list.artifacts).toEqual([
-      { path: "a.txt", change: "modified", kind: "file", sha256: sha256("new content"), bytes: 11 },
-      { path: "gone.txt", change: "deleted", kind: "file", sha256: null, bytes: null },
+      { path: "a.txt", change: "modified", kind: "file", sha256: sha256("new content"), bytes: 11, lines: one(1, 1) },
+      { path: "gone.txt", change: "deleted", kind: "file", sha256: null, bytes: null, lines: one(0, 1) },
       { path: "link", change: "untracked", kind: "symlink", sha256: sha256("a.txt"), bytes: 5 },
     ]);
+  });
+
+  it("counts the lines of each change as git does, and of nothing that has none", async () => {
+    const f = repository();
+    f.write("sub/kept.txt", long("kept"));
+    f.write("sub/moved.txt", long("moved"));
+    f.write("sub/copied.txt", long("copied"));
+    f.write("sub/old.bin", new Uint8Array([0, 1, 2]));
+    f.write("sub/mode.sh", "x");
+    f.write("sub/odd\tname\n.txt", "a\n");
+    f.write("outside.txt", "x\n");
+    f.commitAll();
+    const list = await changesOf(f, () => {
+      f.write("sub/kept.txt", `first\n${long("kept").replace("\n", " and more\n")}`);
+      f.write("sub/renamed.txt", `${long("moved")}one\ntwo\n`);
+      f.remove("sub/moved.txt");
+      f.write("sub/new.txt", "1\n2\n3");
+      f.write("sub/empty.txt", "");
+      f.write("sub/old.bin", new Uint8Array([0, 1, 3]));
+      f.write("sub/large.txt", "line\n".repeat(1_000_000));
+      f.write("sub/odd\tname\n.txt", "a\nb\n");
+      f.write("outside.txt", "y\n");
+      chmodSync(join(f.work, "sub/mode.sh"), 0o755);
+      symlinkSync("new.txt", join(f.work, "sub/link"));
+    }, { workdir: join(f.work, "sub") });
+    expect(Object.fromEntries(list.artifacts!.map(({ path, lines }) => [path, lines ?? null]))).toEqual({
+      "kept.txt": one(2, 1),
+      "renamed.txt": one(2, 0),
+      "new.txt": one(3, 0),
+      "empty.txt": one(0, 0),
+      "old.bin": null,
+      "large.txt": null,
+      "odd\tname\n.txt": one(1, 0),
+      "mode.sh": one(0, 0),
+      "link": null,
+    });
+  });
+
+  it("counts no lines of a flood of files", async () => {
+    const f = folder();
+    const list = await changesOf(f, () => {
+      for (let at = 0; at < 400; at++) f.write(`${at}.txt`, "x\n");
+    });
+    expect(list.artifacts).toHaveLength(400);
+    expect(list.artifacts!.filter(({ lines }) => lines !== undefined)).toEqual([]);
+    const few = await changesOf(f, () => f.write("a.txt", "x\ny\n"));
+    expect(few.artifacts).toMatchObject([{ path: "a.txt", lines: one(2, 0) }]);
   });
 
   it("gives HEAD before and after", async () => {

@@ -13,7 +13,7 @@ import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import { withoutColours } from "./agent-text.ts";
 import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
-import { copiedText, formatCount, formatDuration, plural } from "./quantities.ts";
+import { copiedText, formatCount, formatDuration, lineCounts, plural } from "./quantities.ts";
 import { shortInput, shortJson } from "./input-text.ts";
 
 /** One line about an event, before it is cleaned, fitted and coloured. */
@@ -146,7 +146,7 @@ const mostChanged = 6;
 function toolCall({ tool, input }: ToolCallEvent): EventLine[] {
   const lines = askedChanges(input).flatMap((change) => change.lines).filter((text) => /^[+-]/.test(text));
   const count = (sign: string) => lines.filter((text) => text.startsWith(sign)).length;
-  const counts = lines.length === 0 ? "" : `  +${count("+")} −${count("-")}`;
+  const counts = lines.length === 0 ? "" : `  ${lineCounts({ added: count("+"), removed: count("-") })}`;
   const left = lines.length - mostChanged;
   return [
     line("cyan", `→ ${tool}  ${shortInput(input)}${counts}`),

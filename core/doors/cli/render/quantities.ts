@@ -74,6 +74,11 @@ export function copiedText({ files, bytes }: { files: number; bytes: number }): 
   return `${formatBytes(bytes)} in ${plural(files, "file")}`;
 }
 
+/** Formats the lines that a change adds and takes away: `+12 −2`. */
+export function lineCounts({ added, removed }: { added: number; removed: number }): string {
+  return `+${formatCount(added)} −${formatCount(removed)}`;
+}
+
 /** Formats a count with its noun: `1 event`, `2 events`. */
 export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -7,7 +7,7 @@ import { heldHeadline, heldLines, scriptLines, settleHint } from "./held-lines.t
 import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
-import { formatBytes, formatCount, formatDuration, plural } from "./quantities.ts";
+import { formatBytes, formatCount, formatDuration, lineCounts, plural } from "./quantities.ts";
 import { shortId } from "../../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
@@ -220,10 +220,16 @@ function artifactRow(artifact: Artifact): Cell[] {
   const [mark, tone] = looks[artifact.change];
   const path = artifact.from === undefined ? artifact.path : `${artifact.from} → ${artifact.path}`;
   return [
-    { text: `${mark} ${artifact.change}`, tone },
+    { text: `${mark} ${artifact.change === "untracked" ? "created" : artifact.change}`, tone },
     safeLine(path),
-    { text: artifact.bytes === null ? "" : formatBytes(artifact.bytes), tone: "dim" },
+    { text: sizeOf(artifact), tone: "dim" },
   ];
+}
+
+/** Says how large a change is: in lines, else in bytes of the file; nothing where neither is known. */
+function sizeOf({ lines, bytes }: Artifact): string {
+  if (lines !== undefined && lines.added + lines.removed > 0) return lineCounts(lines);
+  return bytes === null ? "" : formatBytes(bytes);
 }
 
 const shownChanges = 20;

@@ -317,9 +317,10 @@ test("resultLines shows ending, use and artifacts", () => {
   const sha256 = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
   const result = fakeResult({
     artifacts: [
-      { path: "a.txt", change: "created", kind: "file", sha256, bytes: 3 },
+      { path: "a.txt", change: "untracked", kind: "file", sha256, bytes: 3, lines: { added: 12, removed: 0 } },
       { path: "b.txt", from: "c.txt", change: "renamed", kind: "file", sha256, bytes: 2048 },
-      { path: "old", change: "deleted", kind: "file", sha256: null, bytes: null },
+      { path: "c.sh", change: "modified", kind: "file", sha256, bytes: 7, lines: { added: 0, removed: 0 } },
+      { path: "old", change: "deleted", kind: "file", sha256: null, bytes: null, lines: { added: 0, removed: 40 } },
     ],
     artifacts_shared_with: ["s2"],
     claimed_only: ["never.txt"],
@@ -331,9 +332,10 @@ test("resultLines shows ending, use and artifacts", () => {
   expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 12 })).toEqual([
     "✔ completed · end_turn · 2.1 s · 12 events",
     "  600 tokens in · 120 out · $0.0036 · model-x",
-    "  + created  a.txt          3 B",
-    "  ~ renamed  c.txt → b.txt  2 KiB",
-    "  - deleted  old",
+    "  + created   a.txt          +12 −0",
+    "  ~ renamed   c.txt → b.txt  2 KiB",
+    "  ~ modified  c.sh           7 B",
+    "  - deleted   old            +0 −40",
     "  claimed, but git shows no change: never.txt",
     "  another session worked here: some changes may be its",
   ]);
