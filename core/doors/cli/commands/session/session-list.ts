@@ -1,3 +1,4 @@
+import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { Outcome } from "../../../../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { SessionQuery } from "../../../../../plugin-sdk/queries.ts";
@@ -10,7 +11,8 @@ import { outcomeLooks, type Tone } from "../../render/paint.ts";
 import { formatAge } from "../../render/quantities.ts";
 import { shortId } from "../../../../ground/log/short-id.ts";
 import type { Cell } from "../../render/table.ts";
-import { tableText } from "../../show-session.ts";
+import { fitLine } from "../../render/text-width.ts";
+import { tableColumns, tableText } from "../../show-session.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import { basename } from "../../../../ground/platform/files/paths.ts";
 
@@ -20,16 +22,34 @@ export async function sessionList(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const query = queryOf(call);
   const before = query.before === undefined ? undefined : (await findSession(opened.sessions, query.before)).session_id;
-  const rows = await opened.sessions.list({ ...query, before });
+  const rows = await opened.sessions.list({ ...query, before, facts: true });
   return await tellEach(call, rows, () => {
     if (rows.length === 0) {
       return asTyped(isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"');
     }
-    const now = Date.now();
-    const head = ["session", "state", "adapter", "age", "prompt"];
-    return tableText(rows.map((row) => cells(row, now)), { terminal: call.terminal, head });
+    const { terminal } = call;
+    const width = widthOf(tableColumns(terminal));
+    const isPipe = terminal.stdout.columns === 0;
+    const cells = rows.map((row) => cellsOf(row, { now: Date.now(), width, isPipe }));
+    return tableText(cells, { terminal, head: heads[width] });
   });
 }
+
+/** Columns of the table, as far as the terminal has room: a narrow one says what a session does, or else its prompt. */
+const heads = {
+  narrow: ["session", "state", "adapter", "age", "cost", "step or prompt"],
+  middle: ["session", "state", "adapter", "age", "repository", "cost", "step or prompt"],
+  wide: ["session", "state", "adapter", "age", "repository", "cost", "step", "prompt"],
+} as const;
+
+type Width = keyof typeof heads;
+
+function widthOf(columns: number): Width {
+  return columns < 100 ? "narrow" : columns < 140 ? "middle" : "wide";
+}
+
+/** Columns that these cells may take in a terminal. */
+const most = { adapter: 16, repository: 20, step: 32 };
 
 function queryOf({ options }: Invocation): SessionQuery {
   return {
@@ -47,14 +67,42 @@ function isFiltered(call: Invocation): boolean {
   return Object.entries(queryOf(call)).some(([name, value]) => name !== "limit" && value !== undefined);
 }
 
-function cells(row: SessionSummary, now: number): Cell[] {
+function cellsOf(
+  row: SessionSummary,
+  { now, width, isPipe }: { now: number; width: Width; isPipe: boolean },
+): Cell[] {
+  const cut = (text: string, columns: number) => isPipe ? safeLine(text) : fitLine(safeLine(text), columns);
+  const { cost = null, currency = null } = row.facts ?? {};
+  const step = stepCell(row);
+  const title: Cell = { text: safeLine(row.title), tone: "dim" };
   return [
     { text: shortId(row.session_id), tone: "bold" },
-    stateCell(row),
-    safeLine(row.adapter_id ?? "none yet"),
+    width === "narrow" ? shortState(row) : stateCell(row),
+    cut(row.adapter_id ?? "none yet", most.adapter),
     formatAge(row.started_at, now),
-    { text: safeLine(row.title), tone: "dim" },
+    ...(width === "narrow" ? [] : [cut(basename(row.workdir), most.repository)]),
+    cost === null ? "" : formatCost(cost, currency),
+    ...(width !== "wide"
+      ? [step ?? title]
+      : [step === null ? "" : { ...step, text: cut(step.text, most.step) }, title]),
   ];
+}
+
+/** Says what a session asks, or does now; null for one that has ended, and where nothing is known. */
+function stepCell({ state, waiting: [asked], facts }: SessionSummary): { text: string; tone: Tone } | null {
+  if (asked !== undefined) return { text: safeLine(asked.text), tone: "yellow" };
+  const step = state === "running" ? facts?.step ?? null : null;
+  return step === null ? null : { text: safeLine(step.text), tone: "plain" };
+}
+
+/** The state in one word: why a session ended says how. */
+function shortState(row: SessionSummary): Cell {
+  const { outcome, stop_reason, waiting } = row;
+  if (outcome === null) return waiting.length > 0 ? { text: "waits", tone: "yellow" } : stateCell(row);
+  return {
+    text: stop_reason === null || outcome === "completed" ? outcome : stop_reason,
+    tone: outcomeLooks[outcome][1],
+  };
 }
 
 /** Formats a session's state as one word. */
@@ -67,11 +115,17 @@ export function stateCell({ outcome, stop_reason, waiting, turn }: SessionSummar
 async function sessionWorktrees(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal } = call;
-  const workspaces = await opened.workspaces.list();
   const now = Date.now();
-  const known = new Map((await opened.sessions.list({ limit: 500 })).map((summary) => [summary.session_id, summary]));
+  const [listed, sessions] = await Promise.all([opened.workspaces.list(), opened.sessions.list({ limit: 500 })]);
+  const known = new Map(sessions.map((summary) => [summary.session_id, summary]));
+  const workspaces = await Promise.all(listed.map(async (one) => {
+    const isOld = one.state === "applied" || one.state === "discarded";
+    const session = known.get(one.session_id) ??
+      (isOld ? null : await opened.sessions.get(one.session_id).catch(() => null));
+    return { ...one, title: session?.title ?? null, adapter_id: session?.adapter_id ?? null };
+  }));
   const newest = workspaces.toSorted((a, b) => b.created_at.localeCompare(a.created_at));
-  const rows = newest.map((workspace) => row(workspace, { now, session: known.get(workspace.session_id) }));
+  const rows = newest.map((one) => row(one, now));
   const head = ["session", "state", "adapter", "age", "repository", "prompt"];
   return await tellEach(
     call,
@@ -80,18 +134,21 @@ async function sessionWorktrees(call: Invocation): Promise<number> {
   );
 }
 
+/** A worktree with the words by which a person knows its session; null where they are not known. */
+type NamedWorkspace = Workspace & Pick<SessionSummary, "adapter_id"> & { title: string | null };
+
 function row(
-  { session_id, state, running, created_at, repository }: Workspace,
-  { now, session }: { now: number; session: SessionSummary | undefined },
+  { session_id, state, running, created_at, repository, title, adapter_id }: NamedWorkspace,
+  now: number,
 ): Cell[] {
   const [text, tone] = running ? ["running", "yellow" as Tone] : looks[state];
   return [
     { text: shortId(session_id), tone: "bold" },
     { text, tone },
-    session?.adapter_id ?? "",
+    safeLine(adapter_id ?? ""),
     formatAge(created_at, now),
     basename(repository),
-    { text: session?.title ?? "", tone: "dim" },
+    { text: safeLine(title ?? ""), tone: "dim" },
   ];
 }
 
