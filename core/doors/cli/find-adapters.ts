@@ -1,3 +1,4 @@
+import type { Colours } from "../../ground/platform/terminal/terminal.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { passedOverLine } from "../../sessions/routing/demand-candidate.ts";
@@ -77,7 +78,7 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
 /** A route as lines for people. */
 function routeText(
   { candidates, passed_over }: Route,
-  { colours, all }: { colours: boolean; all: boolean },
+  { colours, all }: { colours: Colours; all: boolean },
 ): string {
   const paint = createPaint(colours);
   const left = passed_over.map((one) => paint("dim", `  not ${safeLine(passedOverLine(one))}`));

@@ -5,6 +5,7 @@ import { hostBuild } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { type Bind, type CommandEntry, type CommandHandler, examples, type Invocation } from "./command.ts";
 import { commandGroups } from "./commands.ts";
+import { isPlain } from "./render/paint.ts";
 import { jsonTerminal, wantsJson } from "./report-error.ts";
 import { fitHelp } from "./render/text-width.ts";
 import { asTyped } from "./render/as-typed.ts";
@@ -29,6 +30,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .helpCommand(false)
     .option("--json", "print JSON, one value a line")
     .option("--no-color", "print without colours, as with NO_COLOR=1")
+    .option("--plain", "print words for signs, and nothing that moves, as with BULKHEAD_PLAIN=1")
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
     .option("--embedded", "run in this process, also where a daemon runs")
@@ -59,7 +61,10 @@ async function define(command: Command, { entry, bind }: { entry: CommandEntry; 
 
 /** Names the flags of the program where they are not listed. */
 function tellGlobalFlags(command: Command): void {
-  command.addHelpText("after", "\nEvery command also takes --json, --no-color, --config, --state-dir and --embedded.");
+  command.addHelpText(
+    "after",
+    "\nEvery command also takes --json, --no-color, --plain, --config, --state-dir and --embedded.",
+  );
   command.commands.forEach(tellGlobalFlags);
 }
 
@@ -82,8 +87,8 @@ function prepare(command: Command, terminal: Terminal): void {
       outputError: () => {},
       getOutHelpWidth: () => columns,
       getErrHelpWidth: () => columns,
-      getOutHasColors: () => terminal.colours.stdout,
-      getErrHasColors: () => terminal.colours.stdout,
+      getOutHasColors: () => terminal.colours.stdout === true,
+      getErrHasColors: () => terminal.colours.stdout === true,
     });
 }
 
@@ -100,7 +105,7 @@ function createBind(options: ProgramOptions, program: Command): Bind {
     const { json, config, stateDir, embedded, color } = program.opts<
       { json?: boolean; config?: string; stateDir?: string; embedded?: boolean; color: boolean }
     >();
-    const shown = color ? terminal : { ...terminal, colours: { stdout: false, stderr: false } };
+    const shown = color || isPlain(terminal) ? terminal : { ...terminal, colours: { stdout: false, stderr: false } };
     exit.code = await accepting(handler)({
       terminal: json === true ? jsonTerminal(shown) : shown,
       // A last argument that takes several words is a list.

@@ -1,5 +1,6 @@
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { isPlain } from "./render/paint.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 import { wrapLines } from "./render/text-width.ts";
 
@@ -41,6 +42,11 @@ export class Questions {
     return terminal.stdin.isTty && terminal.stderr.isTty;
   }
 
+  /** Stands before what is typed. */
+  get #cursor(): string {
+    return isPlain(this.#terminal) ? ":" : "›";
+  }
+
   get isAsking(): boolean {
     return this.#asked !== null;
   }
@@ -77,7 +83,7 @@ export class Questions {
     const wanted = `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}, please.`;
     return await this.#inTurn({ question, below, signal }, async () => {
       while (!signal.aborted) {
-        const typed = await this.#line(`  ${words} › `, signal);
+        const typed = await this.#line(`  ${words} ${this.#cursor} `, signal);
         if (typed === null) break;
         const choice = matching(typed, choices, keys);
         if (choice !== undefined) return choice.value;
@@ -91,7 +97,7 @@ export class Questions {
   /** Returns a line of free text; null when the question was withdrawn or the input has ended. */
   async text(question: string, signal?: AbortSignal): Promise<string | null> {
     const until = this.#until(signal);
-    return await this.#inTurn({ question, signal: until }, () => this.#line("  › ", until));
+    return await this.#inTurn({ question, signal: until }, () => this.#line(`  ${this.#cursor} `, until));
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {

@@ -2,7 +2,7 @@ import { type Command, CommanderError } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
-import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
+import { type Terminal, wantsPlain } from "../../ground/platform/terminal/terminal.ts";
 import { movedCommands } from "./command.ts";
 import { asTyped } from "./render/as-typed.ts";
 import { createProgram, nameOf } from "./program.ts";
@@ -19,7 +19,9 @@ const readerGone = 141;
 
 /** Runs the command that the terminal's arguments name and returns the exit code. Never rejects. */
 export async function runCli(opened: Terminal, { createHost = loadHost }: CliOptions = {}): Promise<number> {
-  const terminal = { ...opened, args: spelledOut(opened.args) };
+  const args = spelledOut(opened.args);
+  const plain: Pick<Terminal, "colours"> = { colours: { stdout: "plain", stderr: "plain" } };
+  const terminal = { ...opened, args, ...(wantsPlain({ args, env: opened.env }) ? plain : {}) };
   const code = await run(terminal, createHost);
   await terminal.stdout.flush();
   await terminal.stderr.flush();

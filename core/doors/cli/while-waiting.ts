@@ -1,5 +1,5 @@
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
-import type { TextSink } from "../../ground/platform/terminal/standard-streams.ts";
+import { isPlain } from "./render/paint.ts";
 
 /** Shows a watching person a line while work runs, and removes it again. */
 export async function whileWaiting<T>(
@@ -8,6 +8,10 @@ export async function whileWaiting<T>(
 ): Promise<T> {
   const { stderr } = terminal;
   if (!stderr.isTty) return await work;
+  if (isPlain(terminal)) {
+    await stderr.write(`${line}\n`);
+    return await work;
+  }
   await stderr.write(line);
   try {
     return await work;
@@ -26,13 +30,14 @@ export interface StatusLine {
 
 const everyMs = 100;
 
-/** Creates the line on a terminal; on anything else nothing is ever shown. */
-export function progressLine(sink: TextSink): StatusLine {
+/** Creates the line on standard error, a terminal where lines may change; elsewhere nothing is ever shown. */
+export function progressLine(terminal: Pick<Terminal, "stderr" | "colours">): StatusLine {
+  const sink = terminal.stderr;
   let shownAt = -Infinity;
   return {
     show(text) {
       const now = performance.now();
-      if (!sink.isTty || now - shownAt < everyMs) return;
+      if (!sink.isTty || isPlain(terminal) || now - shownAt < everyMs) return;
       shownAt = now;
       void sink.write(`\r${text}\u001b[K`);
     },

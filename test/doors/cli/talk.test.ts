@@ -61,6 +61,21 @@ describe("a conversation on the command line", () => {
     expect((await cli(["session", "messages", id, "--pending"])).out).toBe("No message waits.\n");
   });
 
+  test("plain output takes a prompt after the other at a terminal, and moves nothing", async () => {
+    const terminal = fakeTerminal({
+      args: ["chat", "echo", "--plain", "--state-dir", join(root, "state")],
+      stdin: "one\n\ntwo",
+      cwd: join(root, "work"),
+      tty: true,
+      columns: 80,
+    });
+    await runCli(terminal, { createHost: (options) => createHost({ ...options, bundledDir: null }) });
+    expect(terminal.out()).toMatch(/1: one\n[^]*2: two\n/);
+    expect(terminal.err()).toContain("Your message: ");
+    // deno-lint-ignore no-control-regex
+    expect(terminal.out() + terminal.err()).not.toMatch(/[\u001b\r]/);
+  });
+
   test("session fork goes on beside it, session rewind --talk goes back in it", async () => {
     const talked = await cli(["chat", "recalls", "-q", "--no-checkpoints"], "one\ntwo\n");
     expect(talked).toMatchObject({ code: 0, err: "" });

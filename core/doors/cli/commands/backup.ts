@@ -42,7 +42,7 @@ export const defineRestore: DefineCommand = (command, bind) => {
 
 async function backup(call: Invocation): Promise<number> {
   const { terminal, args: [folder = ""] } = call;
-  const progress = progressLine(terminal.stderr);
+  const progress = progressLine(terminal);
   const [stateDir, file] = [await stateDirectory(call), await manifestFile(call)];
   const from = { stateDir, manifestFile: file, secretsFile: storeOf(call) };
   const report = await makeBackup(from, resolve(terminal.cwd, folder), {
@@ -76,7 +76,7 @@ async function restore(call: Invocation): Promise<number> {
     () => undefined,
   );
   const stateDir = stateFolderOf({ stateDir: stateDirOf(call), manifest }, dirname(file));
-  const progress = progressLine(terminal.stderr);
+  const progress = progressLine(terminal);
   const to = { stateDir, manifestFile: file, secretsFile: storeOf(call) };
   const report = await restoreBackup(folder, to, {
     replace: options["replace"] === true,

@@ -13,7 +13,8 @@ import { chooseAdapter } from "../find-adapters.ts";
 import { findSession } from "../find-session.ts";
 import { type OpenedSessions, openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint } from "../render/paint.ts";
+import { createPaint, isPlain } from "../render/paint.ts";
+import { Questions } from "../questions.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { addRunFlags, modeOf, textFlag } from "../session-command.ts";
 import { showTurn } from "../chat/show-turn.ts";
@@ -49,7 +50,7 @@ async function chat(call: Invocation): Promise<number> {
   else talk.wanted = await adapterOf(call, opened);
   const { terminal } = call;
   const isPerson = terminal.stdin.isTty && terminal.stderr.isTty && modeOf(call) === "live";
-  return isPerson ? await talkAtTerminal(call, { talk, notices }) : await talkByLines(call, talk);
+  return isPerson && !isPlain(terminal) ? await talkAtTerminal(call, { talk, notices }) : await talkByLines(call, talk);
 }
 
 /** Takes what a client of the daemon tells by itself, as that it is lost. */
@@ -73,28 +74,43 @@ async function adapterOf(call: Invocation, { plugins, manifest }: OpenedSessions
   return chooseAdapter({ given, plugins: await plugins(), routing: manifest?.routing });
 }
 
-/** Without a person at a terminal: each line of standard input is a prompt, after the turn before it. */
-async function talkByLines(call: Invocation, talk: ChatTalk): Promise<number> {
-  const { terminal, options } = call;
-  let code = 0;
-  const text = await terminal.stdin.readAll(defaultLimits.prompt_bytes);
+/** Yields each line of standard input that is a prompt; a person types one after the other. */
+async function* promptsOf({ stdin, stderr }: Terminal): AsyncGenerator<string, void, void> {
+  if (stdin.isTty) {
+    for (;;) {
+      await stderr.write("Your message: ");
+      const line = await stdin.readLine();
+      if (line === null) return;
+      if (line.trim() !== "") yield line;
+    }
+  }
+  const text = await stdin.readAll(defaultLimits.prompt_bytes);
   const prompts = text.split("\n").filter((line) => line.trim() !== "");
   if (prompts.length === 0) {
     throw new BulkheadError("invalid_config", "There is no prompt on standard input.", {
       hint: "Give one a line, or start it at a terminal.",
     });
   }
-  for (const prompt of prompts) {
+  yield* prompts;
+}
+
+/** Takes each line of standard input as a prompt, after the turn before it: no line is drawn over. */
+async function talkByLines(call: Invocation, talk: ChatTalk): Promise<number> {
+  const { terminal, options } = call;
+  let code = 0;
+  const questions = terminal.stdin.isTty && Questions.possible(terminal) ? new Questions(terminal) : undefined;
+  for await (const prompt of promptsOf(terminal)) {
     const { sessionId, messageId } = await talk.say(prompt, "queue");
     const end = await showTurn(await talk.sessions.open(sessionId), {
       messageId,
       terminal,
+      questions,
       adapter: "",
       mode: modeOf(call),
       verbose: options["verbose"] === true,
     });
     code = exitCodeOf(end);
-    if (end.outcome !== "completed") break;
+    if (end.outcome !== "completed" && !terminal.stdin.isTty) break;
   }
   return code;
 }

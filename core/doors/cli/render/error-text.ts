@@ -1,11 +1,11 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
-import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
+import type { Colours, Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { pageOfError } from "../help-pages.ts";
 import { hintLines, messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
 
 /** Formats an error as lines for people, its sentences within so many columns. */
-function errorText(error: ErrorData, { colours, columns }: { colours: boolean; columns: number }): string {
+function errorText(error: ErrorData, { colours, columns }: { colours: Colours; columns: number }): string {
   const paint = createPaint(colours);
   const page = hasPage(error) ? pageOfError[error.code] : undefined;
   const below = [...hintLines(error.hint), ...hintLines(page && `More: bulkhead help ${page}`)];

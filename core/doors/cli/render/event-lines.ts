@@ -171,7 +171,7 @@ function fileChange(event: FileChangeEvent): EventLine {
     case "delete":
       return line("red", `- ${event.path}`);
     case "rename":
-      return line("yellow", `~ ${event.from ?? "?"} → ${event.path}`);
+      return line("yellow", `~ ${event.path} (was ${event.from ?? "elsewhere"})`);
   }
 }
 

@@ -36,7 +36,7 @@ const mostLines = 6;
 /** One change as a line: its path, and what it is. */
 export function heldText({ path, change, kind, target, files }: HeldChange): string {
   const size = files === undefined ? "" : ` (${plural(files, "file")})`;
-  return safeLine(`${path}${target === undefined ? "" : ` → ${target}`}${size}: ${change} ${kindWords[kind]}`);
+  return safeLine(`${path}${target === undefined ? "" : ` (leads to ${target})`}${size}: ${change} ${kindWords[kind]}`);
 }
 
 const kindWords: Readonly<Record<HeldChange["kind"], string>> = {

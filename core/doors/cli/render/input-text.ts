@@ -36,9 +36,9 @@ export function askedText(input: unknown, { paint, columns }: { paint: Paint; co
   if (input === undefined) return "";
   const changes = askedChanges(input);
   const lines: [Tone, string][] = changes.length === 0
-    ? shortInput(input).split("\n").map((line) => ["plain", line])
+    ? shortInput(input).split("\n").map((line) => ["said", line])
     : changes.flatMap(({ path, lines }) => [
-      ...(path === null ? [] : [["bold", path] as [Tone, string]]),
+      ...(path === null ? [] : [["named", path] as [Tone, string]]),
       ...lines.map((line): [Tone, string] => [toneOf(line), line]),
     ]);
   const shown: string[] = [];
@@ -51,7 +51,7 @@ export function askedText(input: unknown, { paint, columns }: { paint: Paint; co
   const more = lines.length - whole;
   const rest = more > 0 ? [`… and ${formatCount(more)} more lines`] : cut ? ["… and more of this line"] : [];
   return [...shown.slice(0, mostLines), ...rest.map((line) => paint("dim", line))]
-    .map((line) => `  ${paint("dim", "│")} ${line}\n`).join("");
+    .map((line) => `  ${paint("dim", "│") || "|"} ${line}\n`).join("");
 }
 
 /** Breaks a line where the terminal would: what a person allows is never cut short without a word. */
@@ -67,5 +67,5 @@ function pieces(line: string, columns: number): string[] {
 }
 
 function toneOf(line: string): Tone {
-  return line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";
+  return line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "thought";
 }

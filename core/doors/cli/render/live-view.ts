@@ -142,7 +142,7 @@ export class LiveView {
     let before = "";
     if (held?.flow.kind !== kind) {
       before = this.#endFlow(envelope.session_id);
-      const tone: Tone = kind === "stdout" ? "plain" : "dim";
+      const tone: Tone = kind === "stdout" ? "said" : "thought";
       const flow: Flow = { kind, tone, wrap: new TextFlow(this.#textColumns), line: "", open: false };
       held = { flow, origin: envelope };
       this.#flows.set(envelope.session_id, held);
@@ -189,7 +189,7 @@ export class LiveView {
   }
 
   #fit(line: EventLine): string {
-    const text = safeLine(line.text);
+    const text = this.#options.paint("plain", safeLine(line.text));
     const shown = line.whole ? text : fitKeepingIndent(text, this.#textColumns);
     return this.#options.paint(line.tone, shown);
   }

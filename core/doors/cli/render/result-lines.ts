@@ -86,7 +86,7 @@ function substitutionLines(
   { paint, columns }: ResultLineOptions,
 ): string[] {
   const chain = [substitutions[0]?.from, ...substitutions.map(({ to }) => to)];
-  const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(" → ")}`];
+  const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(", ")}`];
   const open = effective.unenforced.length === 0 ? [] : [`not enforced: ${effective.unenforced.join(", ")}`];
   return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
 }
@@ -218,7 +218,7 @@ function artifactRow(artifact: Artifact): Cell[] {
     deleted: ["-", "red"],
   };
   const [mark, tone] = looks[artifact.change];
-  const path = artifact.from === undefined ? artifact.path : `${artifact.from} → ${artifact.path}`;
+  const path = artifact.from === undefined ? artifact.path : `${artifact.path} (was ${artifact.from})`;
   return [
     { text: `${mark} ${artifact.change === "untracked" ? "created" : artifact.change}`, tone },
     safeLine(path),

@@ -23,7 +23,10 @@ interface TableOptions {
 /** Formats a table: columns as wide as their widest cell, two blanks apart. A column without a text is left out. */
 export function tableLines(rows: readonly Row[], options: TableOptions): string[] {
   const { paint, indent = 0, head = [] } = options;
-  const given = rows.map((row) => "cells" in row ? row : { cells: row, remedy: undefined });
+  const said = (cell: Cell): Cell =>
+    typeof cell === "string" ? paint("plain", cell) : { ...cell, text: paint("plain", cell.text) };
+  const given = rows.map((row) => "cells" in row ? row : { cells: row, remedy: undefined })
+    .map(({ cells, remedy }) => ({ cells: cells.map(said), remedy }));
   const isUsed = (_: unknown, index: number) => given.some(({ cells }) => textOf(cells[index] ?? "") !== "");
   const used = given.map(({ cells, remedy }) => ({ cells: cells.filter(isUsed), remedy }));
   const titles = head.filter(isUsed).map((text): Cell => ({ text, tone: "dim" }));

@@ -1,6 +1,7 @@
 import type { TextSink } from "../../../ground/platform/terminal/standard-streams.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
+import { isPlain } from "../render/paint.ts";
 import { withoutColours } from "../render/agent-text.ts";
 import { textWidth } from "../render/text-width.ts";
 
@@ -56,7 +57,8 @@ export class StatusScreen {
   /** Opens one where a person watches both outputs, on a terminal that can erase; undefined elsewhere. */
   static of(terminal: Terminal): StatusScreen | undefined {
     const { stdout, stderr } = terminal;
-    return stdout.isTty && stderr.isTty && terminal.env("TERM") !== "dumb" ? new StatusScreen(terminal) : undefined;
+    const moves = stdout.isTty && stderr.isTty && !isPlain(terminal) && terminal.env("TERM") !== "dumb";
+    return moves ? new StatusScreen(terminal) : undefined;
   }
 
   /** Keeps a line at the bottom. Returns how to remove it. */

@@ -15,6 +15,9 @@ export interface SignalHandlers {
   reload(): void;
 }
 
+/** Whether an output is coloured; `plain`: it has words for signs, no colours, and nothing that moves. */
+export type Colours = boolean | "plain";
+
 /** Surroundings of a command-line program. Passed from the top, so that tests can pass their own. */
 export interface Terminal {
   /** Arguments after the program's own name. */
@@ -24,8 +27,8 @@ export interface Terminal {
   readonly stdin: TextSource;
   readonly stdout: TextSink;
   readonly stderr: TextSink;
-  /** Whether to colour standard output, and standard error. */
-  readonly colours: { stdout: boolean; stderr: boolean };
+  /** How standard output looks, and standard error. */
+  readonly colours: { stdout: Colours; stderr: Colours };
   env(name: string): string | undefined;
   /**
    * Calls the handler for each SIGINT, SIGTERM and SIGHUP; the process no longer dies from them. Returns how to stop
@@ -55,6 +58,14 @@ export function openTerminal(): Terminal {
     onSignals: (handlers) => onSignals(handlers, holds ??= holdsTerminal()),
     exit: (code) => void endProcess(code),
   };
+}
+
+/** Whether a person asks for plain output: by `--plain`, `BULKHEAD_PLAIN`, or else `TERM=dumb`. */
+export function wantsPlain({ args, env }: Pick<Terminal, "args" | "env">): boolean {
+  const end = args.indexOf("--");
+  if (args.slice(0, end === -1 ? args.length : end).includes("--plain")) return true;
+  const asked = env("BULKHEAD_PLAIN") ?? "";
+  return asked === "" ? env("TERM") === "dumb" : asked !== "0" && asked !== "false";
 }
 
 /** Decides whether to colour an output: by `FORCE_COLOR`, `NO_COLOR`, `TERM=dumb`, or else its terminal. */

@@ -332,10 +332,10 @@ test("resultLines shows ending, use and artifacts", () => {
   expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 12 })).toEqual([
     "✔ completed · end_turn · 2.1 s · 12 events",
     "  600 tokens in · 120 out · $0.0036 · model-x",
-    "  + created   a.txt          +12 −0",
-    "  ~ renamed   c.txt → b.txt  2 KiB",
-    "  ~ modified  c.sh           7 B",
-    "  - deleted   old            +0 −40",
+    "  + created   a.txt              +12 −0",
+    "  ~ renamed   b.txt (was c.txt)  2 KiB",
+    "  ~ modified  c.sh               7 B",
+    "  - deleted   old                +0 −40",
     "  claimed, but git shows no change: never.txt",
     "  another session worked here: some changes may be its",
   ]);

@@ -17,7 +17,7 @@ export async function journalExport(call: Invocation): Promise<number> {
   const typed = typeof session === "string" ? session : undefined;
   const after = typeof options["after"] === "number" ? options["after"] : 0;
   const { reader, sessionId } = await findReader(call, typed);
-  const progress = progressLine(terminal.stderr);
+  const progress = progressLine(terminal);
   const counted = { events: 0 };
   const lines = linesOf(reader, { sessionId, after, counted, progress });
   try {

@@ -29,7 +29,7 @@ export async function journalVerify(call: Invocation): Promise<number> {
   }
   let isRight = true;
   for (const { part, file } of journals) {
-    const progress = progressLine(terminal.stderr);
+    const progress = progressLine(terminal);
     const report = await verifyJournal(file, {
       head: head?.part === part ? { number: head.number, mac: head.mac } : undefined,
       onProgress: (done, all) => progress.show(`verifying ${formatCount(done)} of ${plural(all, "link")}`),
@@ -51,7 +51,7 @@ async function verifyFiles(
   { stateDir, journals }: { stateDir: string; journals: readonly StateJournal[] },
 ): Promise<boolean> {
   const found = { conversations: 0, turns: 0, ok: true, stores: [] as StoreReport[], more_stores: 0 };
-  const progress = progressLine(terminal.stderr);
+  const progress = progressLine(terminal);
   for await (const report of verifyStores(stateDir, journals)) {
     found.conversations++;
     found.turns += report.turns;

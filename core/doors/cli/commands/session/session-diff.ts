@@ -56,5 +56,6 @@ export function artifactLines(artifacts: readonly Artifact[], omitted = 0): stri
 }
 
 function artifactLine({ change, path, from }: Artifact): string {
-  return `${safeLine(change).padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
+  const was = from === undefined ? "" : ` (was ${safeLine(from)})`;
+  return `${safeLine(change).padEnd(9)} ${safeLine(path)}${was}`;
 }

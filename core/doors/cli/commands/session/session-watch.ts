@@ -6,7 +6,7 @@ import type { Invocation } from "../../command.ts";
 import { findSession } from "../../find-session.ts";
 import { watchInterrupts } from "../../interrupts.ts";
 import { openSessions } from "../../open-sessions.ts";
-import { createPaint } from "../../render/paint.ts";
+import { createPaint, isPlain } from "../../render/paint.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { WatchScreen } from "../../watch/watch-screen.ts";
 import { changeKey, changeLine, watchRow } from "../../watch/watch-rows.ts";
@@ -37,7 +37,9 @@ export async function sessionWatch(call: Invocation): Promise<number> {
   const only = named.length === 0 ? null : new Set(named.map(({ session_id }) => session_id));
   const watched = new WatchedSessions(only, { sessions, signal, onChange });
   const leave = () => over.abort();
-  const isScreen = !call.json && terminal.stdout.isTty && terminal.stdin.isTty && terminal.env("TERM") !== "dumb";
+  const mayMove = terminal.stdout.isTty && terminal.stdin.isTty && !isPlain(terminal) &&
+    terminal.env("TERM") !== "dumb";
+  const isScreen = !call.json && mayMove;
   const show = isScreen ? new WatchScreen({ terminal, watched, sessions, leave }) : linesOf(call);
   try {
     await watched.compare(named);
