@@ -209,7 +209,8 @@ test("bulkhead run --record records the session and says what is not in it, on s
   expect(err).toBe([
     `Recorded: ${join(cwd, "r.jsonl")} (2 events, 3 files, 1 B).`,
     "  not in it: link, it is a symlink",
-    'Play it: bulkhead run replay "again" --param recording=./r.jsonl',
+    "To play it: bulkhead plugin enable replay",
+    'Then: bulkhead run replay "again" --param recording=./r.jsonl',
     "",
   ].join("\n"));
 });
@@ -440,7 +441,7 @@ test("bulkhead session events --follow without an id says that no daemon runs", 
 });
 
 test("bulkhead session list says whether there is no session at all or none that matches", async () => {
-  expect((await cli(["session", "list"])).out).toBe('No session yet. Start one: bulkhead run "…"\n');
+  expect((await cli(["session", "list"])).out).toBe('No session yet. Start one: bulkhead run alpha "…"\n');
   expect((await cli(["session", "list", "--state", "running"])).out).toBe("No session matches.\n");
 });
 

@@ -74,10 +74,13 @@ async function record(
 ): Promise<void> {
   const { file, force } = recording;
   const { events, files, bytes, left_out } = await host.record(session.id, file, { force });
+  const isOn = host.registry.get("replay")?.enabled === true;
   const lines = [
     `Recorded: ${safeLine(file)} (${plural(events, "event")}, ${plural(files, "file")}, ${formatBytes(bytes)}).`,
     ...left_out.map(({ path, reason }) => `  not in it: ${safeLine(path)}, ${reason}`),
-    asTyped('Play it: bulkhead run replay "again" --param recording=') + quoteWord(shownPath(call.terminal.cwd, file)),
+    ...(isOn ? [] : [asTyped("To play it: bulkhead plugin enable replay")]),
+    asTyped(`${isOn ? "Play it" : "Then"}: bulkhead run replay "again" --param recording=`) +
+    quoteWord(shownPath(call.terminal.cwd, file)),
   ];
   // Standard output holds events or the agent's text, and nothing else.
   await call.terminal.stderr.write(`${lines.join("\n")}\n`);

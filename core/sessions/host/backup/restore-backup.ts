@@ -164,10 +164,11 @@ function stoppedHalfWay(thrown: unknown, folder: string, set_aside: RestoreRepor
   const { code, message, hint = "Mend that.", details } = toErrorData(thrown);
   const moved = set_aside.map(({ from, to }) => `What was in "${from}" is in "${to}".`);
   const back = set_aside.map(({ from, to }) => `remove "${from}" and rename "${to}" to it`);
-  const undo = back.length === 0 ? "" : ` To undo: ${back.join("; ")}.`;
+  const undo = back.length === 0 ? [] : [`To undo: ${back.join("; ")}.`];
+  const finish = `${hint} Then finish it: bulkhead restore "${folder}" --replace.`;
   return new BulkheadError(code, [message, "The restore stopped half way.", ...moved].join(" "), {
     cause: thrown,
-    hint: `${hint} Then finish it: bulkhead restore "${folder}" --replace.${undo}`,
+    hint: [finish, ...undo].join(" "),
     details: { ...details, set_aside },
   });
 }

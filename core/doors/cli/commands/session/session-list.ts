@@ -23,10 +23,9 @@ export async function sessionList(call: Invocation): Promise<number> {
   const query = queryOf(call);
   const before = query.before === undefined ? undefined : (await findSession(opened.sessions, query.before)).session_id;
   const rows = await opened.sessions.list({ ...query, before, facts: true });
+  const first = rows.length > 0 ? undefined : (await opened.plugins()).find(({ enabled }) => enabled)?.id;
   return await tellEach(call, rows, () => {
-    if (rows.length === 0) {
-      return asTyped(isFiltered(call) ? "No session matches." : 'No session yet. Start one: bulkhead run "…"');
-    }
+    if (rows.length === 0) return asTyped(isFiltered(call) ? "No session matches." : noSession(first));
     const { terminal } = call;
     const width = widthOf(tableColumns(terminal));
     const isPipe = terminal.stdout.columns === 0;
@@ -50,6 +49,13 @@ function widthOf(columns: number): Width {
 
 /** Columns that these cells may take in a terminal. */
 const most = { adapter: 16, repository: 20, step: 32 };
+
+function noSession(agent: string | undefined): string {
+  const start = agent === undefined
+    ? "See it at work: bulkhead demo. With an agent of this machine: bulkhead setup"
+    : `Start one: bulkhead run ${agent} "…"`;
+  return `No session yet. ${start}`;
+}
 
 function queryOf({ options }: Invocation): SessionQuery {
   return {

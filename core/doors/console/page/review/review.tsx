@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
 import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { HeldChange } from "../../../../../plugin-sdk/held.ts";
+import { shortId } from "../../../../ground/log/short-id.ts";
 import type { RefusedCall } from "../api.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
@@ -164,7 +165,8 @@ function Changes({ id, diff, talk, files, state, file }: ChangesProps) {
       {files.length === 0
         ? (
           <p>
-            The changes are not all text. See them in a terminal: <Command text="bulkhead session diff" />
+            The changes are not all text. See them in a terminal:{" "}
+            <Command text={`bulkhead session diff ${shortId(id)}`} />
           </p>
         )
         : <WholeReview of={reviewed} />}
