@@ -30,7 +30,7 @@ export function hiddenTexts(manifest: HostManifest, id: string, config: Readonly
 /** Returns the rows with these texts hidden from the arguments of programs. */
 export function hideArguments(rows: readonly ExplainedPermission[], texts: readonly string[]): ExplainedPermission[] {
   if (texts.length === 0) return [...rows];
-  const words = new Set(texts.map((literal) => formatArgumentPattern([[{ literal }]])));
+  const words = asPatterns(texts);
   const hide = (line: string, binary: string): string =>
     line.startsWith(`${binary} `) ? `${binary} ${withoutWords(line.slice(binary.length + 1), words)}` : line;
   return rows.map((row) => {
@@ -38,6 +38,15 @@ export function hideArguments(rows: readonly ExplainedPermission[], texts: reado
     if (permission !== "run" || binary === undefined) return row;
     return { ...row, target: hide(target, binary), effective: effective.map((line) => hide(line, binary)) };
   });
+}
+
+/** Whether an argument pattern has one of these texts. */
+export function hasHidden(line: string, texts: readonly string[]): boolean {
+  return texts.length > 0 && withoutWords(line, asPatterns(texts)) !== withoutWords(line, new Set());
+}
+
+function asPatterns(texts: readonly string[]): ReadonlySet<string> {
+  return new Set(texts.map((literal) => formatArgumentPattern([[{ literal }]])));
 }
 
 function withoutWords(line: string, words: ReadonlySet<string>): string {

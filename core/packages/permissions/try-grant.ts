@@ -1,7 +1,7 @@
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import { grantEntry, grantTarget } from "../../ground/config/grant-command.ts";
+import { grantEntry, grantTarget, readRunTarget } from "../../ground/config/grant-command.ts";
 import { sampleTarget } from "../../ground/config/net-target.ts";
 import { type Grantable, grantable } from "../manifest/grantable.ts";
 import type { Plugin } from "../manifest/plugin.ts";
@@ -23,7 +23,7 @@ export interface TypedGrant {
 export interface PastUse {
   permission: string;
   target: string;
-  /** The target in the words of a grant, for a file: `workdir:package.json`. */
+  /** The target in the words of a grant: `workdir:package.json` for a file, `git push` for a program. */
   word?: string | undefined;
   /** Folder in which the session worked. */
   workdir?: string | undefined;
@@ -73,8 +73,11 @@ export function grantsFor(
   const open = rows.filter((row) => row.permission === permission && row.requested && row.effective.length === 0);
   const fitting = [...open.map((row) => grantTarget(row)), word].map((one) => ({ permission, target: one }))
     .filter((grant) => judgeUses(plugin, grant)(use) !== "refused");
-  // A program's own name allows all that is asked for it: the rows say the same in parts.
-  const narrow = fitting.filter((grant) => fitting.length === 1 || permission !== "run" || grant.target !== word);
+  // The denial of a program names its row. Where it has the program alone, that would allow all: the rows are its parts.
+  const isRow = permission === "run" && readRunTarget(word) !== null;
+  const narrow = fitting.filter((grant) =>
+    isRow ? grant.target === word : fitting.length === 1 || permission !== "run" || grant.target !== word
+  );
   return narrow.filter(({ target }, at) => at === narrow.findIndex((other) => other.target === target));
 }
 
@@ -94,13 +97,13 @@ function judge(lists: PermissionLists, use: PastUse): Judgement {
   return allowed === 0 ? "refused" : allowed === calls.length ? "allowed" : "unclear";
 }
 
-/** Calls that a use may have been: the journal has a program's name, and not its arguments. */
+/** Calls that a use may have been: of a program the journal has the row that a grant would allow, or its name alone. */
 function callsOf({ requested }: PermissionLists, use: PastUse): PermissionCall[] {
   const { permission, target, word = target, workdir } = use;
   switch (permission) {
     case "run": {
       const own = (requested.run ?? []).filter(({ binary }) => binary === target);
-      const lines = own.flatMap(({ args = [] }) => (args.length === 0 ? [""] : args));
+      const lines = readRunTarget(word)?.args ?? own.flatMap(({ args = [] }) => (args.length === 0 ? [""] : args));
       return lines.flatMap(samplesOf).map((args) => ({ kind: "run", binary: target, args }));
     }
     case "read":

@@ -1,7 +1,8 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { effectivePermissions } from "../../packages/permissions/effective-permissions.ts";
-import { type Rights, rightsOf } from "../../packages/permissions/decide.ts";
+import { type PermissionLists, type Rights, rightsOf } from "../../packages/permissions/decide.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
+import { hasHidden } from "../../packages/permissions/shown-permissions.ts";
 import { requestedPermissions } from "../../packages/permissions/requested-permissions.ts";
 
 /** Permissions in one working directory. */
@@ -25,6 +26,17 @@ export class PluginPermissions {
     this.#dataDir = dataDir;
   }
 
+  /** A row with an argument that must not be shown goes by its program: what a denial names is kept and printed. */
+  #rightsOf(lists: PermissionLists): Rights {
+    const { hidden_texts = [] } = this.#plugin;
+    const rights = rightsOf(lists);
+    const rowOf: Rights["rowOf"] = (call) => {
+      const row = rights.rowOf(call);
+      return hasHidden(row, hidden_texts) ? call.binary : row;
+    };
+    return { ...rights, rowOf };
+  }
+
   /** Returns the permissions in a working directory, as far as a session narrows them. */
   in(workdir: string, narrowed?: Permissions): PermissionsThere {
     if (this.#last?.workdir === workdir && narrowed === undefined) return this.#last;
@@ -34,7 +46,7 @@ export class PluginPermissions {
     const places = { workdir, plugin: folder, data: this.#dataDir };
     const shared = (granted: Permissions) =>
       freezeAll(structuredClone(effectivePermissions({ ...lists, grant: granted, places })));
-    const found = { workdir, rights: rightsOf(lists), effective: shared(grant), ceiling: shared(requested) };
+    const found = { workdir, rights: this.#rightsOf(lists), effective: shared(grant), ceiling: shared(requested) };
     if (narrowed === undefined) this.#last = found;
     return found;
   }

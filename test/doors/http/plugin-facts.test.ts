@@ -146,6 +146,11 @@ test("a refused program is offered with each row of its manifest, one alone in a
     command: null,
     input: { grants: [{ target: "git log {...}", times: 1, sessions: 1 }, { target: "git push" }] },
   }]);
+  const row = await made("permissions: { run: [{ binary: git, args: [push, 'log {...}'] }] }");
+  row.refuse(denied("alpha", "run", "git", { grant_command: "bulkhead plugin grant alpha 'run:git push'" }));
+  expect(await row.get("/v1/waiting")).toMatchObject({
+    items: [{ command: "bulkhead plugin grant alpha 'run:git push'", input: { grants: [{ target: "git push" }] } }],
+  });
   const single = await made("permissions: { run: [{ binary: git, args: ['log {...}'] }] }");
   single.refuse(denied("alpha", "run", "git"));
   expect(await single.get("/v1/waiting")).toMatchObject({

@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { allowedBy, judgeUses, type PastUse, type TypedGrant } from "../../../core/packages/permissions/try-grant.ts";
+import {
+  allowedBy,
+  grantsFor,
+  judgeUses,
+  type PastUse,
+  type TypedGrant,
+} from "../../../core/packages/permissions/try-grant.ts";
+import { shownPermissions } from "../../../core/packages/permissions/shown-permissions.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 
@@ -107,4 +114,30 @@ test("judgeUses counts what is denied, and without a grant those that the plugin
   );
   expect(judgeUses(plugin({ net }))(use)).toBe("refused");
   expect(judgeUses(plugin({ net }, { grant: { net } }))(use)).toBe("allowed");
+});
+
+test("grantsFor gives the row that a denial named, and all that may be it where it named the program alone", () => {
+  const asked: Permissions = { run: [{ binary: "git", args: ["push", "log {...}"] }] };
+  const grants = (word?: string, more: { grant?: Permissions } = {}) => {
+    const one = plugin(asked, more);
+    const use = { permission: "run", target: "git", ...(word === undefined ? {} : { word }) };
+    return grantsFor(one, { rows: shownPermissions(one, { path: [] }), use }).map(({ target }) => target);
+  };
+  expect(grants("git push")).toEqual(["git push"]);
+  expect(grants("git log {...}")).toEqual(["git log {...}"]);
+  expect(grants("git").sort()).toEqual(["git log {...}", "git push"]);
+  expect(grants().sort()).toEqual(["git log {...}", "git push"]);
+  const given = { grant: { run: [{ binary: "git", args: ["log {...}"] }] } };
+  expect(grants("git push", given)).toEqual(["git push"]);
+  expect(grants("git log {...}", given)).toEqual([]);
+});
+
+test("judgeUses judges a program by the arguments that its denial named", () => {
+  const asked: Permissions = { run: [{ binary: "git", args: ["push", "log {...}"] }] };
+  const judged = (target: string, word: string) =>
+    judgeUses(plugin(asked), { permission: "run", target })({ permission: "run", target: "git", word });
+  expect(judged("git push", "git push")).toBe("allowed");
+  expect(judged("git", "git push")).toBe("allowed");
+  expect(judged("git log {...}", "git push")).toBe("refused");
+  expect(judged("git push", "git")).toBe("unclear");
 });
