@@ -1,5 +1,6 @@
 import type { AskGrant, MissingGrant } from "../../walls/broker/session-broker.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
+import { readRunTarget } from "../../ground/config/grant-command.ts";
 import { workingDirectory } from "../../ground/platform/engine/platform.ts";
 import { programPath } from "./program-path.ts";
 import { asTyped } from "./render/as-typed.ts";
@@ -56,9 +57,10 @@ export async function grantQuestion(
   { plugin_id, permission, target, grant_command }: MissingGrant,
   { isKept = true }: { isKept?: boolean } = {},
 ): Promise<string> {
-  const words = permissionWords({ permission, target, breadth: "bounded" });
-  const isMissing = permission === "run" && isPinned(target) &&
-    await programPath(target, workingDirectory()) === null;
+  const binary = readRunTarget(target)?.binary ?? target;
+  const words = permissionWords({ permission, target, breadth: "bounded", ...(permission === "run" && { binary }) });
+  const isMissing = permission === "run" && isPinned(binary) &&
+    await programPath(binary, workingDirectory()) === null;
   return [
     `The plugin "${plugin_id}" asks to ${words}`,
     ...(isMissing ? ["  That program is not on this machine now."] : []),

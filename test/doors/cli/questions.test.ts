@@ -128,12 +128,16 @@ test("createAskGrant takes its question back when the session ends, and asks aga
 });
 
 test("createAskGrant says where a grant alone will not do: the program is not there", async () => {
-  const terminal = fakeTerminal({ tty: true, stdin: "no\nno\nno\n" });
+  const terminal = fakeTerminal({ tty: true, stdin: "no\nno\nno\nno\nno\n" });
   const ask = createAskGrant(new Questions(terminal), { manifestFile: undefined });
   await ask({ ...missing, permission: "run", target: "sh" }, open);
   expect(terminal.err()).toMatch(/asks to start the program "sh"\n/);
   await ask({ ...missing, permission: "run", target: "@runtime" }, open);
   expect(terminal.err()).toMatch(/asks to start the host's own JavaScript runtime\n/);
+  await ask({ ...missing, permission: "run", target: "sh -c {...}" }, open);
+  expect(terminal.err()).toMatch(/asks to start the program "sh" with -c \{\.\.\.\}\n/);
+  await ask({ ...missing, permission: "run", target: "@runtime x.mjs {}" }, open);
+  expect(terminal.err()).toMatch(/asks to start the host's own JavaScript runtime with x\.mjs \{\}\n/);
   expect(terminal.err()).not.toContain("not on this machine");
   await ask({ ...missing, permission: "run", target: "no-such-program" }, open);
   expect(terminal.err()).toContain("That program is not on this machine now.");
