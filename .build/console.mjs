@@ -16,7 +16,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) await buildConsole();
 export async function buildConsole(folder = join(root, "dist/console")) {
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: { app: join(page, "main.tsx"), style: join(page, "app.css") },
+    entryPoints: {
+      app: join(page, "main.tsx"),
+      style: join(page, "app.css"),
+      theme: join(page, "shell/first-theme.ts"),
+    },
     outdir: folder,
     bundle: true,
     // Parts that not every page shows become scripts of their own; what some of them share has no name but its hash.
@@ -24,7 +28,7 @@ export async function buildConsole(folder = join(root, "dist/console")) {
     chunkNames: "[name]-[hash]",
     format: "esm",
     platform: "browser",
-    target: ["chrome120", "firefox121", "safari17"],
+    target: ["chrome123", "firefox121", "safari17.5"],
     jsx: "automatic",
     jsxImportSource: "preact",
     minify: true,

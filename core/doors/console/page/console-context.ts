@@ -10,6 +10,7 @@ import { SessionList } from "./session-list.ts";
 import { FoundSessions } from "./sessions/found-sessions.ts";
 import { Stopping } from "./sessions/stopping.ts";
 import type { PagePlace } from "./route.ts";
+import { followTheme, type PageTheme } from "./shell/theme.ts";
 import { WaitingList } from "./waiting-list.ts";
 
 /** Parts that every screen works with. */
@@ -40,6 +41,7 @@ export interface Console {
   notice: Signal<Notice | null>;
   /** Whether the desktop shows a notice of things that wait. */
   notifies: Signal<boolean>;
+  theme: Signal<PageTheme>;
   /** An address that someone clicked, to show before it is opened. */
   address: Signal<string | null>;
 }
@@ -102,6 +104,7 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
     route,
     notice,
     notifies: signal(false),
+    theme: followTheme(),
     address: signal(null),
   };
 }

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
 import { addressOf, screens } from "../route.ts";
 import { dropKey } from "./page-key.ts";
+import { ThemeSwitch } from "./theme-switch.tsx";
 
 /** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
 export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
@@ -39,6 +40,7 @@ export function Navigation({ place, screen, help }: { place: string; screen: str
           </a>
         ))}
         <button type="button" class="nav-link menu-only" onClick={() => void signOut(found)}>Sign out</button>
+        <ThemeSwitch />
       </div>
       <End help={help} />
     </nav>
@@ -78,6 +80,7 @@ function End({ help }: { help: () => void }) {
   const line = found.live.line.value.state;
   return (
     <div class="nav-end">
+      <ThemeSwitch />
       <span class={`line line-${line}`} role="status">
         {line === "open" ? "Live" : line === "opening" ? "Connecting" : "Offline"}
       </span>
