@@ -22,6 +22,27 @@ export function useKeys(actions: KeyActions, { first = false }: { first?: boolea
   }, []);
 }
 
+const isMac = /^(Mac|iP)/.test(navigator.platform);
+
+/** The keys that open the palette, for the eye. */
+export const paletteKey = isMac ? "⌘K" : "Ctrl K";
+
+/** Opens the palette at its keys, also while a person types. */
+export function usePaletteKey(open: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+      if (key.toLowerCase() !== "k" || altKey || shiftKey || (isMac ? !metaKey || ctrlKey : !ctrlKey || metaKey)) {
+        return;
+      }
+      event.preventDefault();
+      if (document.querySelector("dialog[open]") === null) open();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button"].includes(target.type);

@@ -1,11 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
+import { paletteKey } from "../keys.ts";
 import { addressOf, screens } from "../route.ts";
 import { dropKey } from "./page-key.ts";
 import { ThemeSwitch } from "./theme-switch.tsx";
 
 /** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
-export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
+export function Navigation(
+  { place, screen, find, help }: { place: string; screen: string; find: () => void; help: () => void },
+) {
   const found = useConsole();
   const { waiting } = found;
   const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
@@ -28,6 +31,13 @@ export function Navigation({ place, screen, help }: { place: string; screen: str
         <span aria-hidden="true">{isOpen ? "▴" : "▾"}</span>
       </button>
       <div id="screens" class={isOpen ? "nav-links open" : "nav-links"}>
+        <button
+          type="button"
+          class="nav-link nav-find"
+          onClick={() => (setIsOpen(false), button.current?.focus(), find())}
+        >
+          Go to … <kbd>{paletteKey}</kbd>
+        </button>
         {screens.map(({ name, title }) => (
           <a
             class="nav-link"

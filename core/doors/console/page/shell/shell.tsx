@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Console, useConsole } from "../console-context.ts";
-import { useKeys } from "../keys.ts";
+import { paletteKey, useKeys, usePaletteKey } from "../keys.ts";
 import { useBadge } from "./notifications.tsx";
 import { Agents } from "../agents/agents.tsx";
 import { NeedsYou } from "../needs/needs-you.tsx";
@@ -14,7 +14,7 @@ import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
 import { Walls } from "../walls/walls.tsx";
 import { Text } from "../text.tsx";
-import { ReviewScreen } from "./later.tsx";
+import { Later, palette, reviewScreens } from "./later.tsx";
 import { Navigation } from "./navigation.tsx";
 import { NoticeBar } from "./notice-bar.tsx";
 import { dropKey, isOver, overText } from "./page-key.ts";
@@ -25,9 +25,11 @@ export function Shell() {
   const found = useConsole();
   const { route, live, key } = found;
   const [helps, setHelps] = useState(false);
+  const [finds, setFinds] = useState(false);
   const main = useRef<HTMLElement>(null);
   useBadge(found);
   useGoKeys(() => setHelps(true));
+  usePaletteKey(() => setFinds(true));
   const { screen, words } = route.value;
   const place = `${screen}/${words[0] ?? ""}`;
   useEffect(() => {
@@ -43,7 +45,7 @@ export function Shell() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>
-      <Navigation place={place} screen={screen} help={() => setHelps(true)} />
+      <Navigation place={place} screen={screen} find={() => setFinds(true)} help={() => setHelps(true)} />
       <main id="main" ref={main} tabIndex={-1}>
         {line.state === "lost" && (
           <div class="offline" role="alert">
@@ -55,6 +57,11 @@ export function Shell() {
       </main>
       <NoticeBar place={place} />
       <AddressDialog />
+      {finds && (
+        <Dialog title="Go to" close={() => setFinds(false)}>
+          <Later load={palette}>{({ Palette }) => <Palette close={() => setFinds(false)} />}</Later>
+        </Dialog>
+      )}
       {helps && <Help close={() => setHelps(false)} />}
     </div>
   );
@@ -73,15 +80,15 @@ function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
       return canRun ? <Start /> : <ReadOnly />;
     case "review":
       return (
-        <ReviewScreen>
+        <Later load={reviewScreens}>
           {({ Review, ReviewList }) => first === undefined ? <ReviewList /> : <Review key={first} id={first} />}
-        </ReviewScreen>
+        </Later>
       );
     case "compare":
       return (
-        <ReviewScreen>
+        <Later load={reviewScreens}>
           {({ Compare, CompareList }) => first === undefined ? <CompareList /> : <Compare key={first} id={first} />}
-        </ReviewScreen>
+        </Later>
       );
     case "walls":
       return <Walls words={route.value.words} />;
@@ -156,6 +163,7 @@ function AddressDialog() {
 
 function Help({ close }: { close: () => void }) {
   const keys = [
+    [paletteKey, "go to a screen or a session, or do something, by its words"],
     ["g, then a letter", screens.map(({ title, key }) => `${key} ${title}`).join(", ")],
     ["j, k", "next and previous in a list"],
     ["Enter", "open what has the focus"],
