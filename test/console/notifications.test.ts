@@ -18,11 +18,12 @@ afterAll(async () => {
 function desktop(answer: "granted" | "denied"): string {
   return `
     globalThis.told = [];
+    globalThis.gone = [];
     globalThis.isAway = false;
     globalThis.Notification = class {
       static requestPermission = async () => ${JSON.stringify(answer)};
-      constructor(title, { body, tag }) { told.push({ title, body, tag }); }
-      close() {}
+      constructor(title, { body, tag }) { told.push({ title, body, tag }); this.tag = tag; }
+      close() { gone.push(this.tag); }
     };
     Object.defineProperty(document, "hidden", { get: () => isAway });`;
 }
@@ -63,6 +64,62 @@ test("the title counts what waits, and the desktop is told of new things on requ
   await page.evaluate("isAway = false");
   for (const session of [first, second, third, fourth]) await session.interrupt();
   await expect.poll(count, { timeout: 20_000 }).toBe(all - 4);
+  await closeConsole(opened);
+});
+
+test("only what blocks someone now is told: no grants, conflicts or quarantines", async () => {
+  const opened = await openConsole(browser, host, { script: desktop("granted") });
+  const { page } = opened;
+  await page.getByRole("switch", { name: "Notify me" }).check();
+  await page.evaluate("isAway = true");
+  await opened.go("#/spend");
+  const card = {
+    at: null,
+    deadline: null,
+    deadline_cut_from_ms: null,
+    session_id: null,
+    workdir: null,
+    adapter_id: "works",
+    plugin_id: "works",
+    tool: null,
+    text: "",
+    command: null,
+    input: null,
+    request_id: null,
+    choices: [],
+    hint: null,
+  };
+  const all = (["quarantine", "grant", "conflict", "held"] as const).map((kind) => ({
+    ...card,
+    kind,
+    id: kind,
+    title: `A ${kind}`,
+  }));
+  let items = all;
+  await page.route("**/v1/waiting", (route) => route.fulfill({ json: { items } }));
+  const told = async () => (await page.evaluate<Told[]>("told")).map(({ tag }) => tag);
+  await expect.poll(told, { timeout: 20_000 }).toEqual(["held"]);
+  expect(await page.evaluate("gone")).toEqual([]);
+  items = all.slice(0, 3);
+  await expect.poll(() => page.evaluate("gone"), { timeout: 20_000 }).toEqual(["held"]);
+  await closeConsole(opened);
+});
+
+test("a notice goes when another client has answered", async () => {
+  const opened = await openConsole(browser, host, { script: desktop("granted") });
+  const { page } = opened;
+  await page.getByRole("switch", { name: "Notify me" }).check();
+  await page.evaluate("isAway = true");
+  const request = { workdir: host.workdir, prompt: "Edit, and be answered elsewhere", answer_timeout_ms: 600_000 };
+  const session = await host.client.start(request, { adapter: "edits" });
+  await expect.poll(async () => (await page.evaluate<Told[]>("told")).length).toBe(1);
+  const [{ request_id: id, choices }] = (await session.summary()).waiting as [
+    { request_id: string; choices: string[] },
+  ];
+  await host.call("POST", `/v1/sessions/${session.id}/answers`, { request_id: id, choice: choices[0] });
+  const [{ tag }] = await page.evaluate<[Told]>("told");
+  await expect.poll(() => page.evaluate("gone")).toEqual([tag]);
+  await session.result();
   await closeConsole(opened);
 });
 

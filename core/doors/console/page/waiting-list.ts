@@ -17,11 +17,13 @@ const pollMs = 10_000;
 /** Everything that waits for a person, in the order of the host: what ends first on top. */
 export class WaitingList {
   readonly items: Signal<readonly WaitingItem[]> = signal([]);
-  /** Number of those that hold up a running session, or a person's own work: the rest can wait until someone looks. */
-  readonly blocking: ReadonlySignal<number> = computed(() =>
-    this.items.value.filter(({ request_id, kind }) => request_id !== null || kind === "held").length
+  /** Those that hold up a running session, or a person's own work: the rest can wait until someone looks. */
+  readonly blocking: ReadonlySignal<readonly WaitingItem[]> = computed(() =>
+    this.items.value.filter(({ request_id, kind }) => request_id !== null || kind === "held")
   );
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  /** Whether it is read again while the page is hidden, too: the desktop shows it. */
+  isWatched = false;
   #api: HostApi;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Reads one after another: an older answer must not come after a newer one. */
@@ -33,7 +35,7 @@ export class WaitingList {
       if (envelopes.some(({ event }) => telling.has(event.type))) this.touch();
     });
     live.opened.subscribe((count) => count > 0 && this.touch());
-    setInterval(() => document.hidden || live.line.value.state !== "open" || this.touch(), pollMs);
+    setInterval(() => document.hidden && !this.isWatched || live.line.value.state !== "open" || this.touch(), pollMs);
   }
 
   /** Reads it again soon. */

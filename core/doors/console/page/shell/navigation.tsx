@@ -12,7 +12,7 @@ export function Navigation(
   const found = useConsole();
   const { waiting } = found;
   const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
-  const count = waiting.blocking.value;
+  const count = waiting.blocking.value.length;
   const here = screen === "start" ? "sessions" : screen;
   return (
     <nav class="nav" aria-label="Screens" ref={element} onKeyDown={onKey} onFocusOut={onLeave}>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { type Console, useConsole } from "../console-context.ts";
 import { plainText } from "../shown-text.ts";
 
@@ -21,22 +22,29 @@ export function Notifications() {
   );
 }
 
-/** Shows how many things block a session in the page's title, and tells the desktop of all new ones. */
+/** Shows how many things block a session in the page's title, and tells the desktop of the new ones, as long as they wait. */
 export function useBadge({ waiting, notifies }: Console): void {
-  const items = waiting.items.value;
-  const [known] = useState(() => new Set<string>());
+  const items = waiting.blocking.value;
+  const [known] = useState(() => new Map<string, Notification | null>());
+  useEffect(() => void (waiting.isWatched = notifies.value), [notifies.value]);
   useEffect(() => {
-    const count = waiting.blocking.value;
-    document.title = count === 0 ? "Bulkhead" : `(${count}) Bulkhead`;
-    for (const { id, title, adapter_id, plugin_id } of items) {
-      if (known.has(id)) continue;
-      known.add(id);
-      if (!notifies.value || !document.hidden) continue;
-      const shown = new Notification(`${adapter_id ?? plugin_id ?? "Bulkhead"} waits for you`, {
-        body: plainText(title, 120),
-        tag: id,
-      });
-      shown.onclick = () => (globalThis.focus(), shown.close());
+    document.title = items.length === 0 ? "Bulkhead" : `(${items.length}) Bulkhead`;
+    for (const item of items) {
+      if (!known.has(item.id)) known.set(item.id, notifies.value && document.hidden ? tell(item) : null);
+    }
+    const left = new Set(items.map(({ id }) => id));
+    for (const [id, shown] of known) {
+      if (left.has(id)) continue;
+      shown?.close();
+      known.delete(id);
     }
   }, [items]);
+}
+
+/** Shows a notice of the desktop about one thing that waits. */
+function tell({ id, title, adapter_id, plugin_id }: WaitingItem): Notification {
+  const options = { body: plainText(title, 120), tag: id };
+  const shown = new Notification(`${adapter_id ?? plugin_id ?? "Bulkhead"} waits for you`, options);
+  shown.onclick = () => (globalThis.focus(), shown.close());
+  return shown;
 }
