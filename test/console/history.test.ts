@@ -128,6 +128,58 @@ test("the strip shows what ran when, and goes to any time by keys, by a click an
   await closeConsole(whole);
 });
 
+test("the time plays: it walks on, pauses, goes faster, takes Space on the strip, and stops at the end", async () => {
+  const whole = await openConsole(browser, host);
+  await showDays(whole.page);
+  await whole.go("#/history");
+  const strip = whole.page.getByRole("slider", { name: "Time" });
+  const [play, pause] = ["Play", "Pause"].map((name) => whole.page.getByRole("button", { name, exact: true }));
+  const at = async () => Number(await strip.getAttribute("aria-valuenow"));
+  await strip.waitFor();
+  const end = Number(await strip.getAttribute("aria-valuemax"));
+  // It begins where something ran first, not at the end, where a person finds the strip.
+  await play!.click();
+  await expect.poll(at).toBeLessThan(60);
+  const first = await at();
+  await expect.poll(at).toBeGreaterThan(first + 2);
+  // A screen reader is not told of each step.
+  expect(await whole.page.locator(".moment-head").getAttribute("role")).toBe(null);
+  await pause!.press("Enter");
+  await play!.waitFor();
+  const paused = await at();
+  await whole.page.waitForTimeout(700);
+  expect(await at()).toBe(paused);
+  expect(await whole.page.locator(".moment-head").getAttribute("role")).toBe("status");
+  await strip.focus();
+  await whole.page.keyboard.press("Space");
+  await expect.poll(at).toBeGreaterThan(paused);
+  await whole.page.getByLabel("Speed").selectOption("5×");
+  const [from, since] = [await at(), Date.now()];
+  await expect.poll(at).toBeGreaterThan(from + 10);
+  // At the first speed it would take more than 2 seconds.
+  expect(Date.now() - since).toBeLessThan(2000);
+  await strip.press("End");
+  await strip.press("ArrowLeft");
+  await play!.waitFor({ timeout: 10_000 });
+  expect(await at()).toBe(end);
+  await closeConsole(whole);
+});
+
+test.each([["reduce", "0s"], ["no-preference", "0.2s"]] as const)(
+  "with the motion %s the cursor of the strip glides for %s",
+  async (reducedMotion, time) => {
+    const whole = await openConsole(browser, host, { reducedMotion });
+    await showDays(whole.page);
+    await whole.go("#/history");
+    await whole.page.getByRole("button", { name: "Play", exact: true }).click();
+    await whole.page.locator(".time-strip.is-playing").waitFor();
+    const glide = () =>
+      whole.page.evaluate("getComputedStyle(document.querySelector('.strip-cursor')).transitionDuration");
+    expect(await glide()).toBe(time);
+    await closeConsole(whole);
+  },
+);
+
 test("what runs now is at the end of the strip, and a session's events are exported as they are in the journal", async () => {
   const id = await work("Export me");
   await opened.go("#/history");
@@ -156,7 +208,13 @@ test("History fits at every width and in every look, and axe finds nothing", asy
         await whole.page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
         await whole.go(`#/history${hash}`);
         await whole.page.locator(sign).first().waitFor();
-        if (name === "strip") await whole.page.getByRole("slider").press("PageUp");
+        if (name === "strip") {
+          await whole.page.getByRole("slider").press("PageUp");
+          const [field, panel] = await Promise.all(
+            [".strip-field", ".panel"].map((one) => whole.page.locator(one).boundingBox()),
+          );
+          if (field!.width < panel!.width - 40) findings.push(`${width}: the strip is ${field!.width} pixels wide`);
+        }
         await whole.page.screenshot({ path: join(pictures, `history-${name}-${width}-${colorScheme}.png`) });
         const wide = await whole.page.evaluate<number>(
           `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,

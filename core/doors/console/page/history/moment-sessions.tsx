@@ -19,13 +19,19 @@ const whens = new Intl.DateTimeFormat("en", {
 });
 const clocks = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
+interface MomentProps {
+  time: number;
+  partMs: number;
+  sessions: readonly SessionSummary[];
+  /** Whether another time follows at once: then it is not read out. */
+  isPassing: boolean;
+}
+
 /** Says what ran from one time on, and leads there. */
-export function MomentSessions(
-  { time, partMs, sessions }: { time: number; partMs: number; sessions: readonly SessionSummary[] },
-) {
+export function MomentSessions({ time, partMs, sessions, isPassing }: MomentProps) {
   return (
     <>
-      <p class="moment-head" role="status">
+      <p class="moment-head" role={isPassing ? undefined : "status"}>
         <b>
           {whens.format(time)} to {clocks.format(time + partMs)}
         </b>: {sessions.length === 0

@@ -4,6 +4,7 @@ import { noticeOf, useConsole } from "../console-context.ts";
 import { Empty, Failure, useLoaded } from "../parts.tsx";
 import { MomentSessions } from "./moment-sessions.tsx";
 import { sessionsBetween } from "./sessions-between.ts";
+import { PlayControls, type StripPlay, useStripPlay } from "./strip-play.tsx";
 import { ranAt, type Strip, stripBegin, stripOf, type StripScale, stripScales } from "./strip-parts.ts";
 
 /** A strip of the last days that shows how much ran when; a person picks a moment and sees what ran then. */
@@ -56,11 +57,18 @@ function Moment({ scale, sessions, now }: { scale: StripScale; sessions: readonl
   const lastBusy = strip.counts.findLastIndex((count) => count > 0);
   const part = Math.min(at ?? (lastBusy === -1 ? last : lastBusy), last);
   const time = strip.from + part * strip.partMs;
+  const first = Math.max(0, strip.counts.findIndex((count) => count > 0));
+  const play = useStripPlay({ at, part, first, last, move: setAt });
   const then = sessions.filter((session) => ranAt(session, time, strip.partMs));
   return (
     <>
-      <Density strip={strip} part={part} last={last} move={setAt} />
-      {sessions.length > 0 && <MomentSessions time={time} partMs={strip.partMs} sessions={then} />}
+      <Density strip={strip} part={part} last={last} move={setAt} play={play} />
+      {sessions.length > 0 && (
+        <>
+          <PlayControls {...play} />
+          <MomentSessions time={time} partMs={strip.partMs} sessions={then} isPassing={play.isPlaying} />
+        </>
+      )}
     </>
   );
 }
@@ -71,6 +79,7 @@ interface DensityProps {
   /** The part of now. */
   last: number;
   move: (part: number) => void;
+  play: StripPlay;
 }
 
 const whens = new Intl.DateTimeFormat("en", {
@@ -83,11 +92,11 @@ const whens = new Intl.DateTimeFormat("en", {
 });
 
 /** The strip, and below it the days: a click on one goes to the first time of it in which something ran. */
-function Density({ strip, part, last, move }: DensityProps) {
+function Density({ strip, part, last, move, play }: DensityProps) {
   const { counts, days, partMs, from } = strip;
   const to = (next: number) => move(Math.max(0, Math.min(last, next)));
   return (
-    <div class="strip">
+    <div class={play.isPlaying ? "time-strip is-playing" : "time-strip"}>
       <div
         class="strip-field"
         role="slider"
@@ -97,7 +106,14 @@ function Density({ strip, part, last, move }: DensityProps) {
         aria-valuemax={last}
         aria-valuenow={part}
         aria-valuetext={`${whens.format(from + part * partMs)}: ${counts[part] ?? 0} ran`}
-        {...moves({ part, last, length: counts.length, perDay: Math.round(86_400_000 / partMs), to })}
+        {...moves({
+          part,
+          last,
+          length: counts.length,
+          perDay: Math.round(86_400_000 / partMs),
+          to,
+          toggle: play.toggle,
+        })}
       >
         <Bars strip={strip} part={part} />
       </div>
@@ -117,10 +133,14 @@ interface MovesOptions {
   length: number;
   perDay: number;
   to: (part: number) => void;
+  toggle: () => void;
 }
 
-/** Makes the ways to move: the arrows by a part, Page Up and Page Down by a day, a click or a drag to the pointer. */
-function moves({ part, last, length, perDay, to }: MovesOptions) {
+/**
+ * Makes the ways to move: the arrows by a part, Page Up and Page Down by a day, a click or a drag to the pointer. Space plays
+ * and pauses.
+ */
+function moves({ part, last, length, perDay, to, toggle }: MovesOptions) {
   const steps: Record<string, number> = {
     ArrowLeft: part - 1,
     ArrowDown: part - 1,
@@ -139,9 +159,10 @@ function moves({ part, last, length, perDay, to }: MovesOptions) {
   return {
     onKeyDown(event: KeyboardEvent) {
       const next = steps[event.key];
-      if (next === undefined) return;
+      if (event.key === " ") toggle();
+      else if (next !== undefined) to(next);
+      else return;
       event.preventDefault();
-      to(next);
     },
     onPointerDown: onPointer,
     onPointerMove: onPointer,
