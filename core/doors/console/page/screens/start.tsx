@@ -1,20 +1,21 @@
 import { useRef, useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
-import type { PluginReport } from "../../../../../plugin-sdk/plugin-report.ts";
 import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
 import { lineGroups, RefusedCall } from "../api.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Command, Failure, Screen, toggled, useLoaded } from "../parts.tsx";
-import { heldText, isHeld } from "../agents/agents.tsx";
-import { addressOf, goTo } from "../route.ts";
+import { Failure, Screen, toggled } from "../parts.tsx";
+import { goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
-import { Text } from "../text.tsx";
+import { AgentOptions, optionsIn } from "./agent-options.tsx";
+import { Agents, useStartAgents } from "./start-agents.tsx";
 
 /** The form that starts a session, or the same prompt on several agents. */
 export function Start() {
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
-  const { send, isBusy, failure } = useStart(several);
+  const known = useStartAgents();
+  const chosen = (known.agents ?? []).filter(({ id }) => several.has(id));
+  const { send, isBusy, failure } = useStart(several, chosen);
   const prompt = useRef<HTMLTextAreaElement>(null);
   return (
     <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
@@ -33,8 +34,9 @@ export function Start() {
         <RecentPrompts into={prompt} />
         <Folder />
         {failure !== null && fieldOf(failure) === "workdir" && <Failure {...noticeOf(failure)} />}
-        <Agents chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
-        <Model chosen={several} />
+        <Agents of={known} chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
+        <Model of={chosen} />
+        {chosen[0] !== undefined && chosen.length === 1 && <AgentOptions key={chosen[0].id} of={chosen[0]} />}
         <Terms />
         {failure !== null && fieldOf(failure) === null && <Failure {...noticeOf(failure)} />}
         <div class="dialog-actions">
@@ -48,14 +50,16 @@ export function Start() {
 }
 
 /** Sends the form; a refusal goes to its field. */
-function useStart(several: ReadonlySet<string>) {
+function useStart(several: ReadonlySet<string>, chosen: readonly AgentReport[]) {
   const { api, sessions } = useConsole();
   const [isBusy, setIsBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const send = async (form: HTMLFormElement) => {
     setIsBusy(true);
     const start = async () => {
-      const request = requestOf(new FormData(form));
+      const data = new FormData(form);
+      const params = chosen.length === 1 ? optionsIn(data, chosen[0]?.config?.properties ?? {}) : {};
+      const request = { ...requestOf(data), ...omitEmpty({ params }) };
       if (several.size > 1) {
         const asked = { ...request, adapters: [...several] };
         const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", asked);
@@ -148,101 +152,12 @@ function RecentPrompts({ into }: { into: { current: HTMLTextAreaElement | null }
 }
 
 /** The model, with those of the chosen agents to choose from. */
-function Model({ chosen }: { chosen: ReadonlySet<string> }) {
-  const { api } = useConsole();
-  const [loaded] = useLoaded(
-    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
-    [],
-  );
-  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : [];
-  const models = new Set(agents.filter(({ id }) => chosen.has(id)).flatMap((agent) => agent.models));
+function Model({ of: agents }: { of: readonly AgentReport[] }) {
+  const models = new Set(agents.flatMap((agent) => agent.models));
   return (
     <label>
       Model<input type="text" name="model" list="models" maxLength={256} placeholder="the agent's own" />
       <datalist id="models">{[...models].map((name) => <option value={name} />)}</datalist>
-    </label>
-  );
-}
-
-/** The agents that are on, of which none, one or several may be chosen. */
-function Agents({ chosen, toggle }: { chosen: ReadonlySet<string>; toggle: (id: string) => void }) {
-  const { api } = useConsole();
-  const [loaded] = useLoaded((signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", {}, signal), []);
-  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : null;
-  return (
-    <fieldset class="agents">
-      <legend>Agents</legend>
-      <p class="quiet-line">None: the host chooses. Several: side by side, each in a worktree of its own.</p>
-      {loaded === undefined && <p class="quiet-line">Asking the agents …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
-      {agents !== null && (
-        <>
-          <Held />
-          <div class="choices">
-            {agents.filter(isOn).map((agent) => (
-              <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />
-            ))}
-          </div>
-          {!agents.some(isOn) && (
-            <p>
-              No agent is on yet. Set one up: <Command text="bulkhead setup" />
-            </p>
-          )}
-          <p class="quiet-line">
-            {agents.filter((agent) => !isOn(agent) && !agent.quarantined).length} more are off.{" "}
-            <a href={addressOf("agents")}>See what they need</a>
-          </p>
-        </>
-      )}
-    </fieldset>
-  );
-}
-
-/** Agents that cannot be chosen though they are on: they crashed too often. */
-function Held() {
-  const { api } = useConsole();
-  const [loaded] = useLoaded((signal) => api.get<{ plugins: PluginReport[] }>("/v1/plugins", {}, signal), []);
-  const held = loaded !== undefined && "value" in loaded ? loaded.value.plugins.filter(isHeld) : [];
-  return (
-    <>
-      {held.map((plugin) => (
-        <p class="failed-text">
-          <b>{plainText(plugin.name, 80)}</b> is in quarantine. {heldText(plugin)}{" "}
-          <a href={addressOf("agents")}>What to do</a>
-        </p>
-      ))}
-    </>
-  );
-}
-
-function AgentChoice(
-  { agent: { id, name, availability, reason, access_modes }, isChosen, toggle }: {
-    agent: AgentReport;
-    isChosen: boolean;
-    toggle: (id: string) => void;
-  },
-) {
-  return (
-    <label class="choice">
-      <input type="checkbox" checked={isChosen} onChange={() => toggle(id)} />
-      <span>
-        <b>
-          <Text of={name} />
-        </b>{" "}
-        {id !== name && (
-          <code>
-            <Text of={id} />
-          </code>
-        )}{" "}
-        {availability !== "available" && (
-          <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
-        )}
-        {(availability !== "available" || access_modes.some(({ missing_key }) => missing_key !== undefined)) && (
-          <small>
-            <Text of={reason} />
-          </small>
-        )}
-      </span>
     </label>
   );
 }
@@ -294,10 +209,6 @@ function Limits() {
       </label>
     </>
   );
-}
-
-function isOn({ availability }: AgentReport): boolean {
-  return availability !== "disabled";
 }
 
 /** A request of the form's fields; empty ones are left out. */

@@ -188,7 +188,8 @@ function Decision({ of: row }: { of: ExplainedPermission }) {
   return <span class="tag tag-waiting">{granted ? "granted, not in force" : "not granted"}</span>;
 }
 
-function grantOf({ permission }: ExplainedPermission): string {
+/** The permission of the grant that a row needs: that of a program's variable is the program. */
+export function grantOf({ permission }: ExplainedPermission): string {
   return permission === "run_env" ? "run" : permission;
 }
 
