@@ -113,10 +113,9 @@ test("a notice goes when another client has answered", async () => {
   const request = { workdir: host.workdir, prompt: "Edit, and be answered elsewhere", answer_timeout_ms: 600_000 };
   const session = await host.client.start(request, { adapter: "edits" });
   await expect.poll(async () => (await page.evaluate<Told[]>("told")).length).toBe(1);
-  const [{ request_id: id, choices }] = (await session.summary()).waiting as [
-    { request_id: string; choices: string[] },
-  ];
-  await host.call("POST", `/v1/sessions/${session.id}/answers`, { request_id: id, choice: choices[0] });
+  const [asked] = (await session.summary()).waiting;
+  const answer = { request_id: asked!.request_id, choice: asked!.choices[0] };
+  await host.call("POST", `/v1/sessions/${session.id}/answers`, answer);
   const [{ tag }] = await page.evaluate<[Told]>("told");
   await expect.poll(() => page.evaluate("gone")).toEqual([tag]);
   await session.result();
