@@ -20,8 +20,7 @@ export interface GroupPage {
 /** A session in a list, or its record in a journal. */
 type Counted = Omit<SessionSummary, "waiting">;
 
-/** Returns the group of one session. */
-export function groupOfOne(session: Counted): SessionGroup {
+function groupOfOne(session: Counted): SessionGroup {
   const { state, outcome, adapter_id, labels, stop_reason, workdir } = session;
   const folder = workdir.slice(workdir.lastIndexOf("/") + 1);
   return { state, outcome, adapter_id, labels, folder, interrupted: stop_reason === "interrupted", count: 1 };

@@ -11,7 +11,7 @@ import type { LeftChild } from "../../../core/records/journal/history-table.ts";
 import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
 import type { SpentPage, SpentRecord } from "../../../core/records/journal/spend-table.ts";
 import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
-import { fitsQuery, groupOfOne, type GroupPage } from "../../../core/records/journal/session-groups.ts";
+import { fitsQuery, type GroupPage } from "../../../core/records/journal/session-groups.ts";
 import {
   compareByAge,
   type DeletedBy,
@@ -95,7 +95,18 @@ class MemoryJournal implements Journal {
   }
 
   async groups(span: SessionSpan): Promise<GroupPage> {
-    return { groups: (await this.sessions({ ...span, limit: Infinity })).map(groupOfOne), next: null };
+    const groups = (await this.sessions({ ...span, limit: Infinity })).map(
+      ({ state, outcome, adapter_id, labels, workdir, stop_reason }) => ({
+        state,
+        outcome,
+        adapter_id,
+        labels,
+        folder: workdir.split("/").at(-1)!,
+        interrupted: stop_reason === "interrupted",
+        count: 1,
+      }),
+    );
+    return { groups, next: null };
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
