@@ -43,7 +43,7 @@ test("an empty list of sessions names commands that work in a new folder", { tim
   const { code, out } = await fresh(["session", "list"]);
   expect({ code, out }).toEqual({
     code: 0,
-    out: "No session yet. See it at work: bulkhead demo. With an agent of this machine: bulkhead setup\n",
+    out: "No session yet. See it at work: bulkhead demo\nTo use an agent of this machine: bulkhead setup\n",
   });
   const demo = await fresh(["demo"]);
   expect(demo.out).toContain("checks passed");

@@ -50,7 +50,7 @@ test.each<[string[], Record<string, string>]>([
       "50%  Half",
       "problem: denied run git",
       "problem: fatal: Broken",
-      "ok: completed",
+      "ok: completed · end_turn",
     ]
   ) expect(out).toContain(line);
 });

@@ -57,6 +57,7 @@ const sessions = [
     facts: { ...noFacts, cost: 1.5, currency: "USD" },
   }),
   summary("bb22", { outcome: "error", stop_reason: "idle_timeout", adapter_id: null }),
+  summary("cc11", { state: "running", turn: { number: 1, state: "kept" }, facts: { ...noFacts, step } }),
 ];
 
 async function list(columns: number, ...flags: string[]) {
@@ -94,6 +95,7 @@ test("a narrow session list keeps id, state, agent, age and cost, and says what 
   expect(lines[1]).toMatch(/^ aa110000 +running +claude-code +1 min +\$0\.12 +Bash npm run test/);
   expect(lines[2]).toMatch(/^ aa220000 +waits +claude-code +1 min +Which\?$/);
   expect(lines[3]).toMatch(/^ bb110000 +completed +claude-code +1 min +\$1\.50 +Make the rounding/);
+  expect(lines[5]).toMatch(/^ cc110000 +kept +claude-code +1 min +Make the rounding/);
   expect(lines[4]).toMatch(/^ bb220000 +idle_timeout +none yet +1 min +Make the rounding/);
 });
 

@@ -5,7 +5,6 @@
 const signs: Readonly<Record<string, string>> = {
   "✔": "ok:",
   "✘": "failed:",
-  "■": "stop:",
   "✗": "problem:",
   "→": "do:",
   "←": "result:",
@@ -13,6 +12,7 @@ const signs: Readonly<Record<string, string>> = {
   "☐": "to do:",
   "◐": "now:",
   "☑": "done:",
+  "■": "",
   "✓": "",
   "●": "",
   "▲": "",
@@ -21,7 +21,6 @@ const signs: Readonly<Record<string, string>> = {
   "↪": "",
   "↶": "",
   "»": "",
-  "·": "",
   "…": "",
   "│": "",
   "─": "",

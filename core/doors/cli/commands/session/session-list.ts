@@ -29,7 +29,11 @@ export async function sessionList(call: Invocation): Promise<number> {
     const { terminal } = call;
     const width = widthOf(tableColumns(terminal));
     const isPipe = terminal.stdout.columns === 0;
-    const cells = rows.map((row) => cellsOf(row, { now: Date.now(), width, isPipe }));
+    const costs = rows.map(({ facts }) => facts?.cost == null ? "" : formatCost(facts.cost, facts.currency));
+    const widest = Math.max(...costs.map((text) => text.length));
+    const cells = rows.map((row, index) =>
+      cellsOf(row, { now: Date.now(), width, isPipe, cost: costs[index]!.padStart(widest) })
+    );
     return tableText(cells, { terminal, head: heads[width] });
   });
 }
@@ -52,7 +56,7 @@ const most = { adapter: 16, repository: 20, step: 32 };
 
 function noSession(agent: string | undefined): string {
   const start = agent === undefined
-    ? "See it at work: bulkhead demo. With an agent of this machine: bulkhead setup"
+    ? "See it at work: bulkhead demo\nTo use an agent of this machine: bulkhead setup"
     : `Start one: bulkhead run ${agent} "…"`;
   return `No session yet. ${start}`;
 }
@@ -75,10 +79,9 @@ function isFiltered(call: Invocation): boolean {
 
 function cellsOf(
   row: SessionSummary,
-  { now, width, isPipe }: { now: number; width: Width; isPipe: boolean },
+  { now, width, isPipe, cost }: { now: number; width: Width; isPipe: boolean; cost: string },
 ): Cell[] {
   const cut = (text: string, columns: number) => isPipe ? safeLine(text) : fitLine(safeLine(text), columns);
-  const { cost = null, currency = null } = row.facts ?? {};
   const step = stepCell(row);
   const title: Cell = { text: safeLine(row.title), tone: "dim" };
   return [
@@ -87,7 +90,7 @@ function cellsOf(
     cut(row.adapter_id ?? "none yet", most.adapter),
     formatAge(row.started_at, now),
     ...(width === "narrow" ? [] : [cut(basename(row.workdir), most.repository)]),
-    cost === null ? "" : formatCost(cost, currency),
+    cost,
     ...(width !== "wide"
       ? [step ?? title]
       : [step === null ? "" : { ...step, text: cut(step.text, most.step) }, title]),
@@ -95,9 +98,9 @@ function cellsOf(
 }
 
 /** Says what a session asks, or does now; null for one that has ended, and where nothing is known. */
-function stepCell({ state, waiting: [asked], facts }: SessionSummary): { text: string; tone: Tone } | null {
+function stepCell({ state, waiting: [asked], turn, facts }: SessionSummary): { text: string; tone: Tone } | null {
   if (asked !== undefined) return { text: safeLine(asked.text), tone: "yellow" };
-  const step = state === "running" ? facts?.step ?? null : null;
+  const step = state === "running" && turn?.state !== "kept" ? facts?.step ?? null : null;
   return step === null ? null : { text: safeLine(step.text), tone: "plain" };
 }
 
