@@ -117,7 +117,7 @@ test("bulkhead run drives a tool that is defined in YAML alone", async () => {
   const { code, stdout, stderr } = await cli("run", "repo-census", "Count.", "--param", "report=REPORT.md");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(/✔ completed · end_turn/);
-  expect(stdout).toMatch(/untracked +REPORT\.md/);
+  expect(stdout).toMatch(/created +REPORT\.md/);
   expect(await readFile(join(cwd, "REPORT.md"), "utf8")).toContain("| JavaScript | 1 | 2 |");
 });
 

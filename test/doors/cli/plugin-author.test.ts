@@ -89,7 +89,7 @@ describe("plugin test", () => {
     await plugin(["new", "Tool", "--yes", "--template", "cli", "--command", "echo {prompt}"]);
     const { code, out } = await plugin(["check", "tool"]);
     expect(code).toBe(0);
-    expect(out()).toMatch(/✔ load .*\n {2}! agent +unrunnable: .*\n.*bulkhead plugin grant tool run:echo/);
+    expect(out()).toMatch(/✔ load .*\n {2}! agent +unrunnable: .*\n.*bulkhead plugin grant tool 'run:echo \{\*\}'/);
   });
 
   test("does not wait for a package.json that is a pipe", async () => {
