@@ -20,8 +20,8 @@ import { shortInput, shortJson } from "./input-text.ts";
 export interface EventLine {
   tone: Tone;
   text: string;
-  /** Never shortened: a command to copy. */
-  whole?: true;
+  /** Never shortened: a command to copy is left as it is, and words may go on in further lines. */
+  whole?: "command" | "words";
 }
 
 interface EventLineOptions {
@@ -193,7 +193,7 @@ export function planLines(entries: PlanEvent["entries"]): EventLine[] {
 function unparsed(event: UnparsedEvent): EventLine {
   const refusal = refusalOf(event);
   if (refusal === null) return line("dim", `… ${shortJson(event.data)}`);
-  return { tone: "red", text: `✗ event refused: ${refusal.problem}`, whole: true };
+  return { tone: "red", text: `✗ event refused: ${refusal.problem}`, whole: "words" };
 }
 
 function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: boolean): EventLine[] {
@@ -202,8 +202,10 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
     return verbose ? [line("dim", `· denied ${event.permission} ${event.target}, which it does not need`)] : [];
   }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
-  const below = [event.reason ?? null, remedy(event)].filter((text) => text !== null);
-  return [denied, ...below.map((text) => ({ tone: "dim" as const, text: `  ${text}`, whole: true as const }))];
+  const below = (text: string | null | undefined, whole: "command" | "words"): EventLine[] =>
+    text === null || text === undefined ? [] : [{ tone: "dim", text: `  ${text}`, whole }];
+  const isProse = event.manifest_entry === undefined && event.grantable === false;
+  return [denied, ...below(event.reason, "words"), ...below(remedy(event), isProse ? "words" : "command")];
 }
 
 /** Says what would allow a denied action. */

@@ -6,7 +6,7 @@ import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { clockTime } from "./quantities.ts";
 import { shortId } from "../../../ground/log/short-id.ts";
 import { TextFlow } from "./text-flow.ts";
-import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
+import { fitLine, padEnd, takeColumns, textWidth, wrapLines } from "./text-width.ts";
 import { TextTail } from "../../../../plugin-sdk/text-tail.ts";
 
 /** Options of {@link LiveView}. */
@@ -96,7 +96,8 @@ export class LiveView {
       this.#plans.delete(session_id);
     }
     return before + this.#endFlow(session_id) + this.#named(envelope) +
-      this.#linesFor(envelope).map((line) => this.#gutter(envelope) + this.#fit(line) + "\n").join("");
+      this.#linesFor(envelope).flatMap((line) => this.#fit(line)).map((text) => `${this.#gutter(envelope)}${text}\n`)
+        .join("");
   }
 
   /** Many agents give their answer only with their last word. */
@@ -188,10 +189,14 @@ export class LiveView {
     ].map((part) => ` ${part}`).join("") + " ";
   }
 
-  #fit(line: EventLine): string {
+  #fit(line: EventLine): string[] {
     const text = this.#options.paint("plain", safeLine(line.text));
-    const shown = line.whole ? text : fitKeepingIndent(text, this.#textColumns);
-    return this.#options.paint(line.tone, shown);
+    const shown = line.whole === "command"
+      ? [text]
+      : line.whole === "words"
+      ? wrapLines(text, this.#textColumns).split("\n")
+      : [fitKeepingIndent(text, this.#textColumns)];
+    return shown.map((one) => this.#options.paint(line.tone, one));
   }
 
   get #textColumns(): number {

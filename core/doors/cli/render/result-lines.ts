@@ -8,7 +8,7 @@ import { hintLines, stackLines } from "./message-lines.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatBytes, formatCount, formatDuration, lineCounts, plural } from "./quantities.ts";
-import { shortId } from "../../../ground/log/short-id.ts";
+import { shortId, shortIds } from "../../../ground/log/short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { asTyped } from "./as-typed.ts";
@@ -64,7 +64,7 @@ function errorLines(result: SessionResult, { paint, columns, verbose = false }: 
   const { code, message, hint } = result.error;
   return [
     // The end of the message is often the part that a person needs.
-    ...wrapText(safeLine(`${code}: ${message}`), columns - 6, shownMessageLines).map((line) =>
+    ...wrapText(safeLine(shortIds(`${code}: ${message}`)), columns - 6, shownMessageLines).map((line) =>
       `  ${paint("red", line)}`
     ),
     ...stackLines(result.error, { faultsOnly: !verbose }).map((line) =>

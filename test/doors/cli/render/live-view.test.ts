@@ -78,6 +78,20 @@ test("LiveView names a lone agent once, and each one as soon as another speaks",
     .toBe(" alpha\n │ ● started in /w\n │ hi\n beta  │ ho\n alpha │ on\n");
 });
 
+test("LiveView wraps a refusal at its words, each behind the gutter, and leaves a command whole", async () => {
+  const problem = "tool_call needs kind, which is one of the words that are listed for it";
+  const grant_command = `bulkhead plugin grant alpha 'run:git ${"push ".repeat(20)}'`;
+  const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
+  const text = await show(
+    envelopesOf([{ type: "unparsed", data: { problem, yielded: { type: "tool_call" } } }, denied]),
+    { columns: 40 },
+  );
+  const lines = text.trimEnd().split("\n");
+  expect(lines.slice(0, -2).every((line) => line.startsWith(" alpha │ ") && line.length <= 40)).toBe(true);
+  expect(lines.slice(0, -2).map((line) => line.slice(9)).join(" ")).toBe(`✗ event refused: ${problem}`);
+  expect(lines.at(-1)).toBe(` alpha │   to allow it: ${grant_command}`);
+});
+
 test("LiveView shows a plan once, then what changes of it, and a new plan whole", async () => {
   const plan = (...entries: [string, "pending" | "completed"][]): Envelope["event"] => ({
     type: "plan",
@@ -222,7 +236,7 @@ test("eventLines shows a denial with the whole command that would grant it", () 
   const denied = { type: "capability", permission: "read", target: "/etc", decision: "denied", grant_command } as const;
   expect(eventLines(denied)).toEqual([
     { tone: "red", text: "✗ denied read /etc" },
-    { tone: "dim", text: `  to allow it: ${grant_command}`, whole: true },
+    { tone: "dim", text: `  to allow it: ${grant_command}`, whole: "command" },
   ]);
   const allowed = { type: "capability", permission: "read", target: "/etc", decision: "allowed" } as const;
   expect(eventLines(allowed)).toEqual([]);
@@ -245,16 +259,16 @@ test("eventLines names no command for a denial that a grant alone does not lift"
   const grant_command = "bulkhead plugin grant alpha run:git";
   const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
   const [, why] = eventLines({ ...denied, grantable: false });
-  expect(why).toMatchObject({ text: expect.stringContaining("granting it would not help"), whole: true });
+  expect(why).toMatchObject({ text: expect.stringContaining("granting it would not help"), whole: "words" });
   expect(why?.text).not.toContain("bulkhead plugin grant");
   const [, line] = eventLines({ ...denied, grantable: false, manifest_entry: "permissions: { run: [git] }" });
-  expect(line).toMatchObject({ text: "  add to plugin.yaml: permissions: { run: [git] }", whole: true });
+  expect(line).toMatchObject({ text: "  add to plugin.yaml: permissions: { run: [git] }", whole: "command" });
 });
 
 test("eventLines shows a refused event as one whole sentence, and other unknown output as data", () => {
   const problem = `completed needs files_changed (a list)${" ".repeat(100)}.`;
   expect(eventLines({ type: "unparsed", data: { problem, yielded: { type: "completed" } } })).toEqual([
-    { tone: "red", text: `✗ event refused: ${problem}`, whole: true },
+    { tone: "red", text: `✗ event refused: ${problem}`, whole: "words" },
   ]);
   expect(eventLines({ type: "unparsed", data: { odd: 1 } })).toEqual([{ tone: "dim", text: '… {"odd":1}' }]);
 });
