@@ -10,9 +10,8 @@ export function Navigation(
   { place, screen, find, help }: { place: string; screen: string; find: () => void; help: () => void },
 ) {
   const found = useConsole();
-  const { waiting } = found;
   const { isOpen, setIsOpen, element, button, onKey, onLeave } = useMenu(place);
-  const count = waiting.blocking.value.length;
+  const count = found.waiting.blocking.value.length;
   const here = screen === "start" ? "sessions" : screen;
   return (
     <nav class="nav" aria-label="Screens" ref={element} onKeyDown={onKey} onFocusOut={onLeave}>
@@ -38,22 +37,26 @@ export function Navigation(
         >
           Go to … <kbd>{paletteKey}</kbd>
         </button>
-        {screens.map(({ name, title }) => (
-          <a
-            class="nav-link"
-            href={addressOf(name)}
-            aria-current={here === name ? "page" : undefined}
-            onClick={() => setIsOpen(false)}
-          >
-            {title}
-            {name === "needs-you" && count > 0 && <Badge count={count} />}
-          </a>
-        ))}
+        <Links here={here} go={() => setIsOpen(false)} />
         <button type="button" class="nav-link menu-only" onClick={() => void signOut(found)}>Sign out</button>
         <ThemeSwitch />
       </div>
       <End help={help} />
     </nav>
+  );
+}
+
+function Links({ here, go }: { here: string; go: () => void }) {
+  const count = useConsole().waiting.blocking.value.length;
+  return (
+    <>
+      {screens.map(({ name, title }) => (
+        <a class="nav-link" href={addressOf(name)} aria-current={here === name ? "page" : undefined} onClick={go}>
+          {title}
+          {name === "needs-you" && count > 0 && <Badge count={count} />}
+        </a>
+      ))}
+    </>
   );
 }
 

@@ -24,12 +24,11 @@ import { SignedOut } from "./signed-out.tsx";
 export function Shell() {
   const found = useConsole();
   const { route, live, key } = found;
-  const [helps, setHelps] = useState(false);
-  const [finds, setFinds] = useState(false);
+  const [asked, setAsked] = useState<"keys" | "palette" | null>(null);
   const main = useRef<HTMLElement>(null);
   useBadge(found);
-  useGoKeys(() => setHelps(true));
-  usePaletteKey(() => setFinds(true));
+  useGoKeys(() => setAsked("keys"));
+  usePaletteKey(() => setAsked("palette"));
   const { screen, words } = route.value;
   const place = `${screen}/${words[0] ?? ""}`;
   useEffect(() => {
@@ -45,7 +44,7 @@ export function Shell() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>
-      <Navigation place={place} screen={screen} find={() => setFinds(true)} help={() => setHelps(true)} />
+      <Navigation place={place} screen={screen} find={() => setAsked("palette")} help={() => setAsked("keys")} />
       <main id="main" ref={main} tabIndex={-1}>
         {line.state === "lost" && (
           <div class="offline" role="alert">
@@ -57,12 +56,8 @@ export function Shell() {
       </main>
       <NoticeBar place={place} />
       <AddressDialog />
-      {finds && (
-        <Dialog title="Go to" close={() => setFinds(false)}>
-          <Later load={palette}>{({ Palette }) => <Palette close={() => setFinds(false)} />}</Later>
-        </Dialog>
-      )}
-      {helps && <Help close={() => setHelps(false)} />}
+      {asked === "palette" && <PaletteDialog close={() => setAsked(null)} />}
+      {asked === "keys" && <Help close={() => setAsked(null)} />}
     </div>
   );
 }
@@ -103,6 +98,14 @@ function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
         </p>
       );
   }
+}
+
+function PaletteDialog({ close }: { close: () => void }) {
+  return (
+    <Dialog title="Go to" close={close}>
+      <Later load={palette}>{({ Palette }) => <Palette close={close} />}</Later>
+    </Dialog>
+  );
 }
 
 /** The place of a form that this page may not send. */
