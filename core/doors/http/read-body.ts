@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import type { HttpLimits } from "./door-options.ts";
 
 /**
@@ -25,9 +25,9 @@ export async function readBody(
 }
 
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of readPieces(request, maxBytes)) pieces.push(piece);
-  return joinBytes(pieces);
+  const body = new GrownBytes();
+  for await (const piece of readPieces(request, maxBytes)) body.push(piece);
+  return body.take();
 }
 
 /**

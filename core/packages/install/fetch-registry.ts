@@ -3,7 +3,7 @@ import { packageError } from "./package-files.ts";
 import { codeOf } from "../../ground/errors/write-fault.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
 import { takeDefaultDigest } from "../../ground/platform/net/default-digest.ts";
-import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import { type NpmOptions, npmOptions, unsetNames } from "./npm-options.ts";
 import { builtBy } from "./provenance.ts";
 
@@ -154,16 +154,14 @@ interface ArchiveStream {
 /** Reads a body, no more of it than it may have. */
 function collect(stream: ArchiveStream, { name, maxBytes }: { name: string; maxBytes: number }): Promise<Uint8Array> {
   return new Promise((settle, fail) => {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
+    const bytes = new GrownBytes();
     stream.on("error", fail);
     stream.on("data", (chunk) => {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) return void chunks.push(chunk);
+      if (bytes.length + chunk.length <= maxBytes) return bytes.push(chunk);
       fail(tooLarge(name, maxBytes));
       stream.destroy();
     });
-    stream.on("end", () => settle(joinBytes(chunks)));
+    stream.on("end", () => settle(bytes.take()));
   });
 }
 

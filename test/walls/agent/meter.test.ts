@@ -161,10 +161,12 @@ describe("AnswerReader", () => {
     ["endless short lines", "x\n".repeat(500)],
     ["endless short lines before what tells", `${"x\n".repeat(500)}data: {"_tokens":`],
     ["endless small events", 'data: {"usage":{}}\n\n'.repeat(50)],
-  ])("holds no more of %s", (_, text) => {
+    ["endless empty lines of figures", "data:\n".repeat(1000), 'data: {"usage":{"a":\n'],
+  ])("holds no more of %s", (_, text, begun = "") => {
     const reader = new AnswerReader(anthropicMessages);
     const piece = Buffer.from(text.repeat(64));
     const before = process.memoryUsage();
+    reader.push(Buffer.from(begun));
     for (let times = 0; times < 50; times++) reader.push(piece);
     const { heapUsed, external } = process.memoryUsage();
     expect(heapUsed + external - before.heapUsed - before.external).toBeLessThan(64_000_000);

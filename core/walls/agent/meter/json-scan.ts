@@ -1,4 +1,5 @@
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
+import { GrownBytes } from "../../../ground/platform/files/grown-bytes.ts";
 
 /** Bytes of a value that is taken out; of a longer one only the place is told. */
 const mostBytes = 8192;
@@ -29,7 +30,8 @@ export class JsonScan {
   #isEscaped = false;
   /** The key that is read now; null while none is. */
   #key: string | null = null;
-  #taking: { path: string; depth: number; pieces: Buffer[]; length: number } | null = null;
+  /** The wanted value that is read now; without bytes once it is too long. */
+  #taking: { path: string; depth: number; bytes: GrownBytes | null } | null = null;
 
   /**
    * @param wanted paths of at most three keys, joined by dots
@@ -104,7 +106,7 @@ export class JsonScan {
   #begin(): boolean {
     const path = this.#keys.slice(this.#base + 1, this.#depth + 1).join(".");
     if (!this.#wanted.has(path)) return false;
-    this.#taking = { path, depth: this.#depth, pieces: [], length: 0 };
+    this.#taking = { path, depth: this.#depth, bytes: new GrownBytes() };
     return true;
   }
 
@@ -133,18 +135,16 @@ export class JsonScan {
 
   #keep(bytes: Buffer): void {
     const taking = this.#taking;
-    if (taking === null) return;
-    taking.length += bytes.length;
-    if (taking.length > mostBytes) taking.pieces = [];
-    // The piece is a part of a buffer that is read into again.
-    else taking.pieces.push(Buffer.from(bytes));
+    if (!taking?.bytes) return;
+    if (taking.bytes.length + bytes.length > mostBytes) taking.bytes = null;
+    else taking.bytes.push(bytes);
   }
 
   #give(rest: Buffer): void {
     this.#keep(rest);
-    const { path, pieces, length } = this.#taking!;
+    const { path, bytes } = this.#taking!;
     this.#taking = null;
-    this.#found(path, length > mostBytes ? undefined : parsed(Buffer.concat(pieces).toString("utf8")));
+    this.#found(path, bytes === null ? undefined : parsed(new TextDecoder().decode(bytes.take())));
   }
 }
 
