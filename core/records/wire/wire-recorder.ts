@@ -1,5 +1,5 @@
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
-import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import { codeOf, writeFault } from "../../ground/errors/write-fault.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
@@ -15,6 +15,8 @@ interface RecordBounds {
   call_bytes: number;
   /** Bytes of all calls of a session. */
   record_bytes: number;
+  /** Calls of a session, each of which is a file. */
+  calls: number;
 }
 
 interface RecorderOptions {
@@ -53,6 +55,8 @@ export class WireRecorder implements Wire {
   }
 
   begin(request: WireRequest): WireFollower | null {
+    const { calls } = this.#options.bounds;
+    if (this.#calls === calls) this.#giveUp(`it has more than ${calls} calls`);
     if (this.#incomplete !== null) return null;
     const follower = new CallFollower(request, {
       call: ++this.#calls,
@@ -112,8 +116,7 @@ export class WireRecorder implements Wire {
     const { redactor, bounds: { record_bytes } } = this.#options;
     try {
       const recorded = await call.recorded(redactor, this.#begun);
-      const size = call.bytes + JSON.stringify(recorded.headers).length;
-      if (this.#bytes + size > record_bytes) {
+      if (this.#bytes + call.bytes > record_bytes) {
         return this.#giveUp(`all calls have more than ${record_bytes} bytes`);
       }
       this.#bytes += await writePart(await this.#begin(), partOfCall(recorded.call), recorded);
@@ -139,31 +142,34 @@ interface FollowerDeps {
 
 /** Holds one call until it is over. */
 class CallFollower implements WireFollower {
-  readonly #request: WireRequest;
+  readonly #request: Pick<WireRequest, "method" | "path" | "base">;
   readonly #deps: FollowerDeps;
-  readonly #sent: Uint8Array[] = [];
-  readonly #received: Uint8Array[] = [];
+  readonly #sent = new GrownBytes();
+  readonly #received = new GrownBytes();
   #head: WireHead | null = null;
   #isWhole = false;
   #took = 0;
   #isDropped = false;
+  /** Of all that is held. */
   bytes = 0;
 
-  constructor(request: WireRequest, deps: FollowerDeps) {
-    this.#request = request;
+  constructor({ method, path, base }: WireRequest, deps: FollowerDeps) {
+    this.#request = { method, path, base };
     this.#deps = deps;
+    this.#mayHold(path.length);
   }
 
   sent(piece: Uint8Array): void {
-    this.#hold(this.#sent, piece);
+    if (this.#mayHold(piece.length)) this.#sent.push(piece);
   }
 
-  answered(head: WireHead): void {
-    this.#head = head;
+  answered({ status, headers }: WireHead): void {
+    const kept = headers.filter(([name]) => !unrecorded.test(name));
+    if (this.#mayHold(JSON.stringify(kept).length)) this.#head = { status, headers: kept };
   }
 
   received(piece: Uint8Array): void {
-    this.#hold(this.#received, piece);
+    if (this.#mayHold(piece.length)) this.#received.push(piece);
   }
 
   ended(isWhole: boolean): void {
@@ -174,7 +180,8 @@ class CallFollower implements WireFollower {
 
   drop(): void {
     this.#isDropped = true;
-    this.#sent.length = this.#received.length = 0;
+    this.#sent.clear();
+    this.#received.clear();
   }
 
   async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall> {
@@ -191,23 +198,22 @@ class CallFollower implements WireFollower {
       base: clean(base),
       request: await cleanBody(this.#sent, redactor),
       status,
-      headers: headers.filter(([name]) => !unrecorded.test(name)).map(([name, value]) => [name, clean(value)]),
+      headers: headers.map(([name, value]) => [name, clean(value)]),
       answer: await cleanBody(this.#received, redactor),
       is_whole: this.#isWhole,
     };
   }
 
-  #hold(pieces: Uint8Array[], piece: Uint8Array): void {
-    if (this.#isDropped || !this.#deps.take(piece.length, this.bytes + piece.length)) return;
-    this.bytes += piece.length;
-    // The memory of the piece is used again.
-    pieces.push(new Uint8Array(piece));
+  #mayHold(bytes: number): boolean {
+    if (this.#isDropped || !this.#deps.take(bytes, this.bytes + bytes)) return false;
+    this.bytes += bytes;
+    return true;
   }
 }
 
 /** A body without secrets. Other work has its turn meanwhile. */
-async function cleanBody(pieces: Uint8Array[], redactor: Redactor | null): Promise<RecordedBody> {
-  const whole = joinBytes(pieces.splice(0));
+async function cleanBody(body: GrownBytes, redactor: Redactor | null): Promise<RecordedBody> {
+  const whole = body.take();
   if (redactor === null) return recordedBody(whole);
   const recorded = recordedBody(whole);
   // Of bytes that are no text each is one letter, so that a secret is found in them.

@@ -2,6 +2,8 @@ import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import { AnswerParser } from "./answer-parser.ts";
 import { BodyParser, endOfBody } from "./body-parser.ts";
 import type { Cover } from "./cover-bytes.ts";
@@ -125,18 +127,15 @@ async function readBody(
   most: number,
   { request, rest, followers }: CoveredOptions,
 ): Promise<Buffer | null> {
-  let pieces: Buffer[] | null = [];
-  let length = 0;
+  let body: GrownBytes | null = new GrownBytes();
   let isWhole = false;
   const parser = new BodyParser(endOfRequest(request), {
     refused: unframed,
     taker: {
       body(piece) {
         followers.sent(piece);
-        length += piece.length;
-        if (length > most) pieces = null;
-        // The piece may be a part of a buffer that is read into again.
-        else pieces?.push(Buffer.from(piece));
+        if (body !== null && body.length + piece.length > most) body = null;
+        body?.push(piece);
       },
       end: () => void (isWhole = true),
     },
@@ -157,7 +156,7 @@ async function readBody(
       client.resume();
     });
   }
-  return pieces === null ? null : Buffer.concat(pieces);
+  return body === null ? null : asBuffer(body.take());
 }
 
 /** Calls back once the client has sent its last byte; that may have come while nothing listened. */

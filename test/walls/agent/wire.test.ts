@@ -1,4 +1,6 @@
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
+import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { GivenAnswer, Wire, WireFollower } from "../../../core/walls/agent/wire.ts";
@@ -139,3 +141,26 @@ test.each<[string, number, string | null]>([["all of it", 5, "hello"], ["less th
     expect([joined(told, "sent"), joined(told, "received"), told.at(-1)]).toEqual(["hello", "spent", "ended true"]);
   },
 );
+
+test("Wire: a body of one-byte chunks takes no more memory than its bytes", { timeout: 60_000 }, async () => {
+  const bytes = 1_000_000;
+  let length = 0;
+  const answer = (sent: Buffer | null): GivenAnswer => {
+    length = sent?.length ?? -1;
+    return { status: 200, headers: [], body: [] };
+  };
+  let sent = 0;
+  const counts: Wire = { begin: () => ({ sent: (piece) => void (sent += piece.length) }) };
+  const model = await openModel(ok, { wires: [counts, { begin: () => ({ mostSent: bytes, answer }) }] });
+  const client = await model.open(post({ "Transfer-Encoding": "chunked" }));
+  const held = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
+  const chunks = Buffer.from("1\r\na\r\n".repeat(10_000));
+  const before = held();
+  for (let times = 0; times < bytes / 10_000; times++) {
+    if (!client.write(chunks)) await once(client, "drain");
+  }
+  await expect.poll(() => sent, { timeout: 30_000 }).toBe(bytes);
+  expect(held() - before).toBeLessThan(64_000_000);
+  client.end("0\r\n\r\n");
+  await expect.poll(() => length).toBe(bytes);
+});

@@ -63,6 +63,9 @@ async function branchOf({ workdir, signal }: { workdir: string; signal: AbortSig
 /** Time for git to name the top of a repository. Milliseconds. */
 const lookMs = 10_000;
 
+/** Calls of one record: each is a file. */
+const mostCalls = 10_000;
+
 function recorderBox(
   { sessionId, follows, firstTurn, redactor, limits }: BoxedSession,
   { records, places }: { records: WireRecords; places: SessionPlaces },
@@ -76,7 +79,7 @@ function recorderBox(
       begun_at: new Date().toISOString(),
       places,
     },
-    bounds: { call_bytes: limits.wire_call_bytes, record_bytes: limits.wire_record_bytes },
+    bounds: { call_bytes: limits.wire_call_bytes, record_bytes: limits.wire_record_bytes, calls: mostCalls },
     redactor,
   });
   return {

@@ -1,0 +1,69 @@
+import { Buffer } from "node:buffer";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { expect, test } from "vitest";
+import { createRedactor, type Secret } from "../../../core/ground/log/redact.ts";
+import { bytesOf, readCall, WireRecords } from "../../../core/records/wire/record-files.ts";
+import { WireRecorder } from "../../../core/records/wire/wire-recorder.ts";
+import type { WireFollower } from "../../../core/walls/agent/wire.ts";
+import { afterEveryTest } from "../../clean-up.ts";
+
+const roots: string[] = [];
+afterEveryTest(async () => {
+  for (const root of roots.splice(0)) await rm(root, { recursive: true, force: true });
+});
+
+const ends = { turns: 1, tree: null };
+const post = { method: "POST", path: "/v1/messages", headers: [], base: "https://api.example.com" };
+
+async function recorder({ calls = 100, secrets = [] }: { calls?: number; secrets?: Secret[] } = {}) {
+  const root = await mkdtemp(join(tmpdir(), "bulkhead-record-"));
+  roots.push(root);
+  const wire = new WireRecorder(new WireRecords(join(root, "wire")), {
+    head: {
+      wire_record: 1,
+      session_id: "one",
+      conversation_id: "one",
+      turn: 1,
+      begun_at: new Date().toISOString(),
+      places: {},
+    },
+    bounds: { call_bytes: 16e6, record_bytes: 64e6, calls },
+    redactor: createRedactor(secrets),
+  });
+  const call = (changes: Partial<typeof post> = {}) => wire.begin({ ...post, ...changes }) as WireFollower | null;
+  const read = async (number: number) => {
+    const found = await readCall(join(root, "wire", "one"), number);
+    const text = (body: Parameters<typeof bytesOf>[0]) => Buffer.from(bytesOf(body)).toString();
+    return found === null ? null : { ...found, request: text(found.request), answer: text(found.answer) };
+  };
+  return { wire, call, read };
+}
+
+test("WireRecorder holds bytes, and no memory for each piece of them", { timeout: 60_000 }, async () => {
+  const { wire, call, read } = await recorder();
+  const one = call()!;
+  const letter = Buffer.from("a");
+  const held = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
+  const before = held();
+  for (let times = 0; times < 1_000_000; times++) one.sent?.(letter);
+  expect(held() - before).toBeLessThan(48_000_000);
+  one.answered?.({ status: 200, headers: [] });
+  one.ended?.(true);
+  expect(await wire.end(ends)).toMatchObject({ calls: 1 });
+  expect((await read(1))?.request).toBe("a".repeat(1_000_000));
+});
+
+test("WireRecorder: a record is bounded in its calls, and heads of answers count", async () => {
+  const many = await recorder({ calls: 3 });
+  for (let times = 0; times < 3; times++) many.call({ method: "GET" })?.ended?.(true);
+  expect(many.call()).toBeNull();
+  expect((await many.wire.end(ends)).incomplete).toBe("it has more than 3 calls");
+  const long = await recorder();
+  for (let times = 0; times < 3; times++) {
+    long.call()?.answered?.({ status: 200, headers: [["x", "y".repeat(12e6)]] });
+  }
+  expect((await long.wire.end(ends)).incomplete).toBe("calls came faster than they could be written");
+});
