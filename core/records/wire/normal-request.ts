@@ -1,4 +1,4 @@
-import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
+import { Breath } from "../../ground/platform/engine/breath.ts";
 
 /** A call of a model, as the program made it. */
 interface MadeCall {
@@ -79,7 +79,7 @@ function parsed(text: string): unknown {
 }
 
 /** Letters that are looked through in one turn. */
-const lettersInATurn = 256 * 1024;
+const lettersInATurn = 64 * 1024;
 
 /** Parts a long text at ends of lines, beyond which no pattern reaches. */
 function* partsOf(text: string): Generator<string, void, void> {
@@ -100,8 +100,7 @@ class Names {
   readonly #places: ReadonlyMap<string, string>;
   readonly #known = new Map<string, string>();
   readonly #counts = new Map<string, number>();
-  /** Letters since other work had its turn. */
-  #letters = 0;
+  readonly #breath = new Breath();
 
   constructor(places: SessionPlaces) {
     const { branch, ...folders } = places;
@@ -126,6 +125,7 @@ class Names {
   }
 
   async inValue(value: unknown, depth = 0): Promise<unknown> {
+    await this.#breath.take();
     if (typeof value === "string") return await this.#inLong(value);
     if (typeof value === "number") return isTime(value) ? "<date>" : value;
     if (typeof value !== "object" || value === null) return value;
@@ -145,12 +145,8 @@ class Names {
   async #inLong(text: string): Promise<string> {
     let done = "";
     for (const part of partsOf(text)) {
-      this.#letters += part.length;
-      if (this.#letters > lettersInATurn) {
-        this.#letters = 0;
-        await nextTurn();
-      }
       done += this.in(part);
+      await this.#breath.take();
     }
     return done;
   }

@@ -127,11 +127,11 @@ export class WirePlayer implements Wire {
     if (status === null) {
       throw new BulkheadError("network_error", "Cannot connect: no answer came when this was recorded.");
     }
-    return { status, headers, body: piecesOf(this.#moved(answer), is_whole) };
+    return { status, headers, body: piecesOf(await this.#moved(answer), is_whole) };
   }
 
-  #moved(answer: RecordedBody): Uint8Array {
-    return bytesOf("text" in answer ? { text: movedAnswer(answer.text, this.#moves) } : answer);
+  async #moved(answer: RecordedBody): Promise<Uint8Array> {
+    return bytesOf("text" in answer ? { text: await movedAnswer(answer.text, this.#moves) } : answer);
   }
 
   #clean(sent: Uint8Array): Uint8Array {

@@ -1,5 +1,5 @@
 import type { SqliteFile } from "../../../ground/platform/state/sqlite.ts";
-import { Breath } from "./breath.ts";
+import { Breath } from "../../../ground/platform/engine/breath.ts";
 
 const commitBytes = 1024 * 1024;
 const moveBytes = 16 * 1024 * 1024;

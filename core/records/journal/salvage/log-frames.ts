@@ -1,4 +1,4 @@
-import { Breath } from "./breath.ts";
+import { Breath } from "../../../ground/platform/engine/breath.ts";
 import { FileBlocks, viewOf } from "./file-blocks.ts";
 
 /** Pages in a write-ahead log. */

@@ -1,4 +1,4 @@
-import { Breath } from "./breath.ts";
+import { Breath } from "../../../ground/platform/engine/breath.ts";
 import { FileBlocks, viewOf } from "./file-blocks.ts";
 import { defaultPageSize, isPageSize, type LogFrames, readLog } from "./log-frames.ts";
 

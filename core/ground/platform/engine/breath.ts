@@ -1,4 +1,4 @@
-import { nextTurn } from "../../../ground/platform/engine/next-turn.ts";
+import { nextTurn } from "./next-turn.ts";
 
 /** Work after which other work has its turn. Milliseconds. */
 const turnMs = 8;
