@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { endOfBody } from "./body-parser.ts";
+import { decodedPath } from "./decoded-path.ts";
 import type { RequestHead } from "./http-head.ts";
 import type { Wire } from "./wire.ts";
 
@@ -85,25 +86,13 @@ const pathBytes = /^[\x20-\x22\x24-\x5b\x5d-\x7e\x80-\xbf\xc2-\xff]*$/;
 /** Whether no reader, however often it decodes, finds in a path a step to its parent or to another place. */
 function staysBelow(path: string): boolean {
   if (path !== "" && !path.startsWith("/")) return false;
-  const decoded = decodedWhole(path);
+  const decoded = decodedPath(path);
   if (decoded === null || !pathBytes.test(decoded)) return false;
   const [, ...parts] = decoded.split("/");
   return parts.every((part, index) => {
     const name = part.replace(/;.*$/s, "");
     return name !== "." && name !== ".." && (name !== "" || index === parts.length - 1 && part === "");
   });
-}
-
-/** Null for a path that is badly encoded, or too often. */
-function decodedWhole(path: string): string | null {
-  if (/%(?![0-9a-f]{2})/i.test(path)) return null;
-  let text = path;
-  for (let times = 0; times < 4; times++) {
-    const next = text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
-    if (next === text) return text;
-    text = next;
-  }
-  return null;
 }
 
 function withKey(name: string, { value, keys }: { value: string; keys: readonly StandIn[] }): string {

@@ -8,6 +8,7 @@ import { createMeter, type MeteredCall } from "../../../core/walls/agent/meter/m
 import { openaiChat } from "../../../core/walls/agent/meter/openai-chat.ts";
 import { openaiResponses } from "../../../core/walls/agent/meter/openai-responses.ts";
 import type { MeteredProtocol } from "../../../core/walls/agent/meter/protocol.ts";
+import { callKind } from "../../../core/walls/agent/meter/protocols.ts";
 import { quotaWindows, retryAfter } from "../../../core/walls/agent/meter/quota.ts";
 import type { WireFollower } from "../../../core/walls/agent/wire.ts";
 
@@ -170,6 +171,58 @@ describe("AnswerReader", () => {
     for (let times = 0; times < 50; times++) reader.push(piece);
     const { heapUsed, external } = process.memoryUsage();
     expect(heapUsed + external - before.heapUsed - before.external).toBeLessThan(64_000_000);
+  });
+});
+
+describe("callKind", () => {
+  const kind = (path: string, { method = "POST", base = "https://api.example.com" } = {}) => {
+    const found = callKind({ method, path, base });
+    return typeof found === "string" ? found : found.name;
+  };
+
+  test.each([
+    ["/v1/messages", "anthropic_messages"],
+    ["/v1/messages?beta=true", "anthropic_messages"],
+    ["/v1/%6dessages", "anthropic_messages"],
+    ["/v1/%256dessages", "anthropic_messages"],
+    ["/v1/messages/", "anthropic_messages"],
+    ["/v1%2fmessages", "anthropic_messages"],
+    ["/v1/messages;x", "anthropic_messages"],
+    ["/v1/messages;x=1;y/", "anthropic_messages"],
+    ["/v1/batches;x/messages", "unknown"],
+    ["/v1/batches%3Fx/messages", "unknown"],
+    ["/v1/messages%2fcount_tokens", "unknown"],
+    ["/v1/Messages", "anthropic_messages"],
+    ["/v1/messages%3Fx", "anthropic_messages"],
+    ["/v1/responses/compact", "openai_responses"],
+    ["/v1/chat%2Fcompletions/", "openai_chat"],
+    ["/v1beta/models/g:generateContent", "gemini_content"],
+    ["/v1beta/models/g%3AgenerateContent", "gemini_content"],
+    ["/v1beta/models/g:streamGenerateContent?alt=sse", "gemini_content"],
+    ["/v1/messages/count_tokens?beta=true", "free"],
+    ["/v1/messages/count_tokens/", "unknown"],
+    ["/v1/responses/input_tokens", "free"],
+    ["/v1/responses/resp_1/cancel", "free"],
+    ["/v1beta/models/g:countTokens", "free"],
+    ["/api/event_logging/batch", "free"],
+    ["/v1/messages/batches", "unknown"],
+    ["/v1/complete", "unknown"],
+    ["/v1/completions", "unknown"],
+    ["/v1beta/models/g:batchGenerateContent", "unknown"],
+    ["/v1beta/interactions", "unknown"],
+    ["/v1/models", "unknown"],
+    ["/v1/messages?x=/count_tokens", "anthropic_messages"],
+    ["/v1/batches?x=/messages/count_tokens", "unknown"],
+    ["/v1/batches;/messages/count_tokens", "unknown"],
+    ["/v1/messages%", "unknown"],
+    ["", "unknown"],
+  ])("of POST %s is %s", (path, expected) => expect(kind(path)).toBe(expected));
+
+  test("knows methods, and the path of the model's own address", () => {
+    for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) expect(kind("/v1/models", { method })).toBe("free");
+    for (const method of ["PUT", "PATCH"]) expect(kind("/v1/messages", { method })).toBe("unknown");
+    expect(kind("", { base: "https://a.example/v1/messages" })).toBe("anthropic_messages");
+    expect(kind("/responses", { base: "https://a.example/v1/" })).toBe("openai_responses");
   });
 });
 

@@ -4,7 +4,7 @@ import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, tokensIn } from
 /** Anthropic's Messages API. A stream tells its input in `message_start` and its output in `message_delta`. */
 export const anthropicMessages: MeteredProtocol = {
   name: "anthropic_messages",
-  takes: (path) => path.endsWith("/messages"),
+  takes: (path) => /\/messages$/i.test(path),
   telling: 'kens"',
   wanted: ["usage", "model", "message.usage", "message.model"],
   read(facts, path, value) {

@@ -3,7 +3,7 @@ import type { QuotaWindow } from "../../../../plugin-sdk/access-modes.ts";
 import type { GivenAnswer, Wire, WireFollower, WireHead } from "../wire.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import type { CallTokens, MeteredProtocol } from "./protocol.ts";
-import { protocolOf } from "./protocols.ts";
+import { callKind } from "./protocols.ts";
 import { quotaWindows, retryAfter } from "./quota.ts";
 
 /** One call of a model that has passed. */
@@ -42,16 +42,17 @@ const refusedStatus = 400;
 export function createMeter(deps: MeterDeps): Wire {
   return {
     begin(request) {
-      if (request.method !== "POST") return null;
-      const protocol = protocolOf(request);
+      const kind = callKind(request);
+      if (kind === "free" && request.method !== "POST") return null;
+      const protocol = typeof kind === "string" ? null : kind;
       const why = deps.spent();
       if (why !== null) return { mostSent: 0, answer: () => refused(why, protocol) };
-      return protocol === undefined ? countOnly(deps) : new MeteredExchange(protocol, deps);
+      return protocol === null ? countOnly(deps) : new MeteredExchange(protocol, deps);
     },
   };
 }
 
-function refused(message: string, protocol: MeteredProtocol | undefined): GivenAnswer {
+function refused(message: string, protocol: MeteredProtocol | null): GivenAnswer {
   const body = Buffer.from(JSON.stringify(protocol?.refusal(message) ?? { error: { message } }));
   return { status: refusedStatus, headers: [["Content-Type", "application/json"]], body: [body] };
 }

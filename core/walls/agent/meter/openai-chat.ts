@@ -6,7 +6,7 @@ import { type MeteredProtocol, modelIn } from "./protocol.ts";
 /** OpenAI's Chat Completions API. A stream tells its figures in a last chunk, where the request asks for them. */
 export const openaiChat: MeteredProtocol = {
   name: "openai_chat",
-  takes: (path) => path.endsWith("/chat/completions"),
+  takes: (path) => /\/chat\/completions$/i.test(path),
   telling: 'kens"',
   wanted: ["usage", "model"],
   read(facts, path, value) {

@@ -5,7 +5,7 @@ import { type MeteredProtocol, modelIn } from "./protocol.ts";
 /** OpenAI's Responses API. A stream tells its figures in its last event. */
 export const openaiResponses: MeteredProtocol = {
   name: "openai_responses",
-  takes: (path) => /\/responses(?:\/compact)?$/.test(path),
+  takes: (path) => /\/responses(?:\/compact)?$/i.test(path),
   telling: 'kens"',
   wanted: ["usage", "model", "response.usage", "response.model"],
   read(facts, path, value) {

@@ -18,7 +18,7 @@ export interface AnswerFacts extends CallTokens {
 /** One protocol of models, as far as its figures go. Its answers are JSON texts, alone or as server-sent events. */
 export interface MeteredProtocol {
   name: "anthropic_messages" | "openai_responses" | "openai_chat" | "gemini_content";
-  /** Whether a call of a model goes to this path, which has no query. */
+  /** Whether a call of a model goes to this path, which is plain: see `callKind`. */
   takes(path: string): boolean;
   /** Stands in each event that tells figures. It begins with a rare letter, which is found faster: `tokens"` from its `k` on. */
   telling: string;
