@@ -43,7 +43,7 @@ export function driftOf(
     call,
     line: made.line,
     recorded_call: recorded.call,
-    place: first === undefined ? "the path" : first.place || "the body",
+    place: first === undefined && line !== made.line ? "the path" : first?.place || "the body",
     difference: lines.join("\n"),
   };
 }

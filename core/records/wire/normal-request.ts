@@ -1,4 +1,6 @@
 import { Breath } from "../../ground/platform/engine/breath.ts";
+import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
+import { Digits, Fields, readSpelled, type SpelledJson } from "./spelled-json.ts";
 
 /** A call of a model, as the program made it. */
 interface MadeCall {
@@ -11,9 +13,9 @@ interface MadeCall {
 export interface NormalCall {
   /** Method and path. */
   line: string;
-  /** The body: JSON with its keys in order, or a text. */
+  /** The body, to be shown: JSON with its keys in order, or a text. */
   body: unknown;
-  /** Both as one text: the same for calls that count as the same. */
+  /** Both as one text: the same for calls that count as the same, and for no others. */
   text: string;
 }
 
@@ -57,9 +59,11 @@ const groupNames = ["own folder", "branch", "place", ...Object.keys(variables)];
 export async function normalCall({ method, path, body }: MadeCall, places: SessionPlaces): Promise<NormalCall> {
   const names = new Names(places);
   const line = `${method} ${names.in(withoutKey(path))}`;
-  const text = new TextDecoder().decode(body);
-  const normal = await names.inValue(parsed(text));
-  return { line, body: normal, text: `${line}\n${JSON.stringify(normal)}` };
+  const read = textOrBase64(body);
+  if ("base64" in read) return { line, body: read.base64, text: `${line}\nbytes ${read.base64}` };
+  const value = await readSpelled(read.text, names.breath);
+  const normal = value === undefined ? await names.inLong(read.text) : await names.inValue(value);
+  return { line, body: normal.body, text: `${line}\n${value === undefined ? "text " : ""}${normal.text}` };
 }
 
 /** A path without the parameter in which some models take their key. */
@@ -68,14 +72,6 @@ export function withoutKey(path: string): string {
   if (query === undefined) return path;
   const kept = query.split("&").filter((part) => !part.startsWith("key="));
   return kept.length === 0 ? before : `${before}?${kept.join("&")}`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }
 
 /** Letters that are looked through in one turn. */
@@ -91,8 +87,11 @@ function* partsOf(text: string): Generator<string, void, void> {
   }
 }
 
-/** Nesting at which a value counts as a text. */
-const maxDepth = 128;
+/** A value without what may differ: to be shown, and as a text that no other value has. */
+interface NormalValue {
+  body: unknown;
+  text: string;
+}
 
 /** Replaces what may differ by words; the same text gets the same word in all of a call. */
 class Names {
@@ -100,7 +99,7 @@ class Names {
   readonly #places: ReadonlyMap<string, string>;
   readonly #known = new Map<string, string>();
   readonly #counts = new Map<string, number>();
-  readonly #breath = new Breath();
+  readonly breath = new Breath();
 
   constructor(places: SessionPlaces) {
     const { branch, ...folders } = places;
@@ -124,31 +123,39 @@ class Names {
     });
   }
 
-  async inValue(value: unknown, depth = 0): Promise<unknown> {
-    await this.#breath.take();
-    if (typeof value === "string") return await this.#inLong(value);
-    if (typeof value === "number") return isTime(value) ? "<date>" : value;
-    if (typeof value !== "object" || value === null) return value;
-    if (depth === maxDepth) return await this.#inLong(JSON.stringify(value));
-    if (Array.isArray(value)) {
-      const items: unknown[] = [];
-      for (const item of value as unknown[]) items.push(await this.inValue(item, depth + 1));
-      return items;
-    }
-    const named: [string, unknown][] = [];
-    for (const [name, item] of Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1)) {
-      named.push([this.in(name), await this.inValue(item, depth + 1)]);
-    }
-    return Object.fromEntries(named);
+  async inValue(value: SpelledJson): Promise<NormalValue> {
+    await this.breath.take();
+    if (typeof value === "string") return await this.inLong(value);
+    if (value instanceof Digits) return numberOf(value.text);
+    if (value instanceof Fields) return await this.#inFields(value);
+    if (!Array.isArray(value)) return { body: value, text: String(value) };
+    const items: NormalValue[] = [];
+    for (const item of value) items.push(await this.inValue(item));
+    return { body: items.map(({ body }) => body), text: `[${items.map(({ text }) => text).join(",")}]` };
   }
 
-  async #inLong(text: string): Promise<string> {
+  async inLong(text: string): Promise<NormalValue> {
     let done = "";
     for (const part of partsOf(text)) {
       done += this.in(part);
-      await this.#breath.take();
+      await this.breath.take();
     }
-    return done;
+    return { body: done, text: JSON.stringify(done) };
+  }
+
+  /** Several fields may have one name, as dates do: each of them counts. */
+  async #inFields({ entries }: Fields): Promise<NormalValue> {
+    const body = new Map<string, unknown>();
+    const counts = new Map<string, number>();
+    const texts: string[] = [];
+    for (const [name, value] of entries.toSorted(([one], [other]) => one < other ? -1 : one > other ? 1 : 0)) {
+      const [normalName, normal] = [this.in(name), await this.inValue(value)];
+      const count = (counts.get(normalName) ?? 0) + 1;
+      counts.set(normalName, count);
+      body.set(count === 1 ? normalName : `${normalName} (${count})`, normal.body);
+      texts.push(`${JSON.stringify(normalName)}:${normal.text}`);
+    }
+    return { body: Object.fromEntries(body), text: `{${texts.join(",")}}` };
   }
 
   #numbered(word: string, found: string): string {
@@ -175,6 +182,13 @@ function branchIn(branch: string | undefined): string {
   const detached = String.raw`HEAD detached (?:at|from) [0-9a-f]{7,40}|Not currently on any branch\.`;
   return String
     .raw`(?:[Oo]n branch |[Bb]ranch: )${name}(?![\w/.-])|${detached}|\[(?:detached HEAD|${name}) (?=[0-9a-f]{7})`;
+}
+
+/** A number that JavaScript would write in another way is one of its own. */
+function numberOf(digits: string): NormalValue {
+  const value = Number(digits);
+  if (isTime(value)) return { body: "<date>", text: "<date>" };
+  return { body: String(value) === digits ? value : digits, text: digits };
 }
 
 function isTime(value: number): boolean {

@@ -4,6 +4,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import type { GivenAnswer, Wire, WireAnswer, WireRequest } from "../../walls/agent/wire.ts";
+import { cleanBody } from "./clean-body.ts";
 import { driftOf } from "./drift.ts";
 import { movedAnswer, movesBetween, type PathMoves } from "./moved-answer.ts";
 import { type NormalCall, normalCall, type SessionPlaces } from "./normal-request.ts";
@@ -24,8 +25,6 @@ interface IndexedCall {
   /** Digest of all that must be the same. */
   digest: string;
   isWhole: boolean;
-  /** Method and path of a call that no model answered: its body may never have been read. Null for others. */
-  unanswered: string | null;
 }
 
 interface PlayerOptions {
@@ -51,8 +50,7 @@ export async function openRecord(folder: string, sessionId: string): Promise<Ope
   for (let call = 1; call <= end.calls; call++) {
     const normal = await recordedCall(folder, { call, places: head.places });
     if (normal === null) throw unplayable(sessionId, `call ${call} of its record is missing or damaged`);
-    const { text, line, isWhole, isAnswered } = normal;
-    calls.push({ call, digest: sha256Hex(text), isWhole, unanswered: isAnswered ? null : line });
+    calls.push({ call, digest: sha256Hex(normal.text), isWhole: normal.isWhole });
     await nextTurn();
   }
   return { folder, head, end, calls };
@@ -67,12 +65,12 @@ function unplayable(sessionId: string, why: string): BulkheadError {
 async function recordedCall(
   folder: string,
   { call, places }: { call: number; places: SessionPlaces },
-): Promise<(NormalCall & { isWhole: boolean; isAnswered: boolean }) | null> {
+): Promise<(NormalCall & { isWhole: boolean }) | null> {
   const recorded = await readCall(folder, call);
   if (recorded === null) return null;
-  const { method, path, request, is_whole: isWhole, status } = recorded;
+  const { method, path, request, is_whole: isWhole } = recorded;
   const normal = await normalCall({ method, path, body: bytesOf(request) }, places);
-  return { ...normal, isWhole, isAnswered: status !== null };
+  return { ...normal, isWhole };
 }
 
 /** Answers the calls of a session's programs from a record, each call of it once, in whatever order they come. */
@@ -113,11 +111,12 @@ export class WirePlayer implements Wire {
     if (sent === null) {
       throw new BulkheadError("too_large", "Cannot answer the call: it is larger than any recorded one.");
     }
-    const body = this.#clean(sent);
-    const normal = await normalCall({ method, path, body }, this.#options.places);
+    // A recorded body is compared as it was kept: without secrets.
+    const { places, redactor } = this.#options;
+    const body = bytesOf(await cleanBody(sent, redactor));
+    const normal = await normalCall({ method, path: redactor?.text(path) ?? path, body }, places);
     const digest = sha256Hex(normal.text);
-    const same = this.#left.findIndex((one) => one.digest === digest);
-    const at = same < 0 ? this.#left.findIndex(({ unanswered }) => unanswered === normal.line) : same;
+    const at = this.#left.findIndex((one) => one.digest === digest);
     if (at < 0) throw await this.#drifted(normal, number);
     const [{ call } = { call: 0 }] = this.#left.splice(at, 1);
     const recorded = await readCall(this.#record.folder, call);
@@ -132,11 +131,6 @@ export class WirePlayer implements Wire {
 
   async #moved(answer: RecordedBody): Promise<Uint8Array> {
     return bytesOf("text" in answer ? { text: await movedAnswer(answer.text, this.#moves) } : answer);
-  }
-
-  #clean(sent: Uint8Array): Uint8Array {
-    const { redactor } = this.#options;
-    return redactor === null ? sent : new TextEncoder().encode(redactor.text(new TextDecoder().decode(sent)));
   }
 
   async #drifted(normal: NormalCall, call: number): Promise<BulkheadError> {

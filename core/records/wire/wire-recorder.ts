@@ -1,13 +1,12 @@
-import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
 import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import { codeOf, writeFault } from "../../ground/errors/write-fault.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Wire, WireFollower, WireHead, WireRequest } from "../../walls/agent/wire.ts";
+import { cleanBody } from "./clean-body.ts";
 import { withoutKey } from "./normal-request.ts";
-import { partOfCall, recordedBody, type WireRecords, writePart } from "./record-files.ts";
-import type { KeptCall, RecordedBody, RecordEnd, RecordHead } from "./record-format.ts";
+import { partOfCall, type WireRecords, writePart } from "./record-files.ts";
+import type { KeptCall, RecordEnd, RecordHead } from "./record-format.ts";
 
 /** Bounds of a record. */
 interface RecordBounds {
@@ -163,6 +162,10 @@ class CallFollower implements WireFollower {
     if (this.#mayHold(piece.length)) this.#sent.push(piece);
   }
 
+  unsent(piece: Uint8Array): void {
+    this.sent(piece);
+  }
+
   answered({ status, headers }: WireHead): void {
     const kept = headers.filter(([name]) => !unrecorded.test(name));
     if (this.#mayHold(JSON.stringify(kept).length)) this.#head = { status, headers: kept };
@@ -196,10 +199,10 @@ class CallFollower implements WireFollower {
       method,
       path: clean(withoutKey(path)),
       base: clean(base),
-      request: await cleanBody(this.#sent, redactor),
+      request: await cleanBody(this.#sent.take(), redactor),
       status,
       headers: headers.map(([name, value]) => [name, clean(value)]),
-      answer: await cleanBody(this.#received, redactor),
+      answer: await cleanBody(this.#received.take(), redactor),
       is_whole: this.#isWhole,
     };
   }
@@ -210,22 +213,3 @@ class CallFollower implements WireFollower {
     return true;
   }
 }
-
-/** A body without secrets. Other work has its turn meanwhile. */
-async function cleanBody(body: GrownBytes, redactor: Redactor | null): Promise<RecordedBody> {
-  const whole = body.take();
-  if (redactor === null) return recordedBody(whole);
-  const recorded = recordedBody(whole);
-  // Of bytes that are no text each is one letter, so that a secret is found in them.
-  const text = "text" in recorded ? recorded.text : asBuffer(whole).toString("latin1");
-  const stream = redactor.stream();
-  let clean = "";
-  for (let at = 0; at < text.length; at += lettersInATurn) {
-    clean += stream.push(text.slice(at, at + lettersInATurn));
-    await nextTurn();
-  }
-  clean += stream.end();
-  return "text" in recorded ? { text: clean } : recordedBody(Uint8Array.from(clean, (letter) => letter.charCodeAt(0)));
-}
-
-const lettersInATurn = 256 * 1024;

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
 import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
@@ -63,7 +64,10 @@ export async function answerInstead(
   { mostSent, answer }: WireAnswer,
   options: CoveredOptions,
 ): Promise<void> {
-  const { status, headers, body } = await answer(await readBody(client, mostSent, options));
+  const { followers } = options;
+  const { status, headers, body } = await answer(
+    await readBody(client, { ...options, most: mostSent, told: (piece) => followers.sent(piece) }),
+  );
   const told = new CoveredAnswer(client, options);
   const hasNone = options.request.method === "HEAD" || status === 204 || status === 304;
   told.head({ status, reason: "", headers }, { hasLength: hasNone });
@@ -79,6 +83,15 @@ export async function answerInstead(
     client.destroySoon();
   }
 }
+
+/** Lets the followers of a request that reaches no model see what it would have sent, for a few seconds. Never rejects. */
+export async function showUnsent(client: Socket, options: CoveredOptions): Promise<void> {
+  const { followers } = options;
+  const isRead = readBody(client, { ...options, most: 0, told: (piece) => followers.unsent(piece) });
+  await Promise.race([isRead.catch(() => {}), pause(unsentMs, undefined, { ref: false })]);
+}
+
+const unsentMs = 5000;
 
 /** Passes the body of a request on, in chunks of its own, and nothing that comes after it. */
 function sendBody(client: Socket, far: Socket, { request, rest, followers, refuse }: CoveredOptions): void {
@@ -124,8 +137,7 @@ function sendBody(client: Socket, far: Socket, { request, rest, followers, refus
 /** Reads the body of a request to its end; null when it has more bytes than that. */
 async function readBody(
   client: Socket,
-  most: number,
-  { request, rest, followers }: CoveredOptions,
+  { request, rest, most, told }: Pick<CoveredOptions, "request" | "rest"> & { most: number; told(piece: Buffer): void },
 ): Promise<Buffer | null> {
   let body: GrownBytes | null = new GrownBytes();
   let isWhole = false;
@@ -133,7 +145,7 @@ async function readBody(
     refused: unframed,
     taker: {
       body(piece) {
-        followers.sent(piece);
+        told(piece);
         if (body !== null && body.length + piece.length > most) body = null;
         body?.push(piece);
       },

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, isIP, type Server, type Socket
 import { connect as connectTls } from "node:tls";
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
-import { answerInstead, joinCovered } from "./covered-answer.ts";
+import { answerInstead, joinCovered, showUnsent } from "./covered-answer.ts";
 import { type Cover, createCover } from "./cover-bytes.ts";
 import { maxHeadBytes, parseRequestHead, type RequestHead } from "./http-head.ts";
 import { openFarEnd } from "./join-sockets.ts";
@@ -156,6 +156,19 @@ async function serveModel(
     refuse: (error: unknown) => refuse(client, error),
   };
   if (answer !== null) return await answerInstead(client, answer, passed);
+  const socket = await connectModel(url, { endpoint, options }).catch(async (error: unknown) => {
+    await showUnsent(client, passed);
+    throw error;
+  });
+  keep(open, socket);
+  socket.write(rewritten(head, url), "latin1");
+  joinCovered(client, socket, passed);
+}
+
+async function connectModel(
+  url: URL,
+  { endpoint, options }: Pick<ServedModel, "endpoint" | "options">,
+): Promise<Socket> {
   const { addresses, port } = await options.route(url, endpoint.unasked);
   const isEncrypted = url.protocol === "https:";
   const name = url.hostname.replace(/\.$|[[\]]/g, "");
@@ -165,9 +178,7 @@ async function serveModel(
     }),
     event: isEncrypted ? "secureConnect" : "connect",
   });
-  keep(open, socket);
-  socket.write(rewritten(head, url), "latin1");
-  joinCovered(client, socket, passed);
+  return socket;
 }
 
 const covers = new WeakMap<EgressEndpoint, Cover>();

@@ -37,6 +37,10 @@ export class WireFollowers implements Required<WireFollower> {
     this.#each((one) => one.sent?.(piece));
   }
 
+  unsent(piece: Buffer): void {
+    this.#each((one) => one.unsent?.(piece));
+  }
+
   answered(head: WireHead): void {
     this.#each((one) => one.answered?.(head));
   }

@@ -32,6 +32,8 @@ export interface WireFollower {
   refused?(): string | null;
   /** The next bytes of the request's body, without the marks of its chunks. */
   sent?(piece: Buffer): void;
+  /** The same of a request that reached no model. */
+  unsent?(piece: Buffer): void;
   answered?(head: WireHead): void;
   /** The next bytes of the answer's body, without the marks of its chunks, and with its keys covered. */
   received?(piece: Buffer): void;

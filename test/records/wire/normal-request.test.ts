@@ -1,12 +1,18 @@
+import { Buffer } from "node:buffer";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
+import { driftOf } from "../../../core/records/wire/drift.ts";
 import { normalCall } from "../../../core/records/wire/normal-request.ts";
 
 const places = { home: "/home/ada", top: "/home/ada/project", workdir: "/home/ada/project/app" };
 const other = { home: "/root", top: "/var/state/tree/9f", workdir: "/var/state/tree/9f/app" };
 
 const textOf = async (body: unknown, where = places, path = "/v1/messages") =>
-  (await normalCall({ method: "POST", path, body: new TextEncoder().encode(JSON.stringify(body)) }, where)).text;
+  (await normalCall({
+    method: "POST",
+    path,
+    body: Buffer.from(typeof body === "string" && body.startsWith("[ ") ? body : JSON.stringify(body)),
+  }, where)).text;
 
 describe("normalCall takes for the same", () => {
   test.each([
@@ -23,6 +29,7 @@ describe("normalCall takes for the same", () => {
     }],
     ["an id of a call", { id: "toolu_01A2b3C4d5E6f7G8h9" }, { id: "toolu_09Z8y7X6w5V4u3T2s1" }],
     ["a commit", "[main 1a2b3c4] done", "[main 9f8e7d6] done"],
+    ["how JSON is written", ["é", { a: 1 }], '[ "\\u00e9",\n{"a" :1}]\n'],
     ["a port", "http://127.0.0.1:3128/x and localhost:41233", "http://127.0.0.1:4000/x and localhost:50001"],
   ])("%s", async (_what, one, two) => {
     expect(await textOf(one)).toBe(await textOf(two));
@@ -62,6 +69,35 @@ describe("normalCall tells apart", () => {
     expect(await textOf(one)).not.toBe(await textOf(two));
   });
 
+  const bodies: [what: string, one: string | Uint8Array, two: string | Uint8Array][] = [
+    ["bytes that are no text", new Uint8Array([0xff]), new Uint8Array([0xfe])],
+    ["bytes and their base64", new Uint8Array([0xff]), "/w=="],
+    ["a mark at the beginning", new Uint8Array([0xef, 0xbb, 0xbf, 0x31]), "1"],
+    ["numbers that are one in JavaScript", '{"n":9007199254740993}', '{"n":9007199254740992}'],
+    ["long fractions", "[0.1000000000000000055]", "[0.1]"],
+    ["huge numbers", "[1e999]", "[2e999]"],
+    ["how a number is written", "[1.0]", "[1]"],
+    ["a zero with a sign", "[-0]", "[0]"],
+    ["a number and its digits as a text", "[9007199254740993]", '["9007199254740993"]'],
+    ["a field that stands there twice", '{"a":1,"a":2}', '{"a":9,"a":2}'],
+    ["a field that is there once more", '{"a":2,"a":2}', '{"a":2}'],
+    ["the first of two dates as names", '{"2026-11-29":1,"2026-11-30":2}', '{"2026-11-29":3,"2026-11-30":2}'],
+    ["one date for two", '{"2026-11-29":1,"2026-11-30":1}', '{"2026-11-29":1}'],
+    ["a time and its text", "[1764417600]", '["1764417600"]'],
+    ["a prototype", '{"__proto__":1}', "{}"],
+    ["JSON and a text", '"x"', "x"],
+    ["JSON and more", "[1]", "[1] 2"],
+    ["what is almost JSON", '{"a":1,}', '{"a":1}'],
+    ["deep values", `${"[".repeat(2000)}1${"]".repeat(2000)}`, `${"[".repeat(2000)}2${"]".repeat(2000)}`],
+  ];
+  test.each(bodies)("%s", async (_what, one, two) => {
+    const [before, now] = await Promise.all(
+      [one, two].map((body) => normalCall({ method: "POST", path: "/a", body: Buffer.from(body) }, places)),
+    );
+    expect(before!.text).not.toBe(now!.text);
+    expect(driftOf(now!, { call: 1, recorded: { call: 1, normal: before! } }).place).not.toBe("the path");
+  });
+
   test("paths, methods, and bodies that are no JSON", async () => {
     const call = async (changes: object) =>
       (await normalCall({ method: "POST", path: "/a", body: new TextEncoder().encode("x=1"), ...changes }, places))
@@ -96,9 +132,9 @@ test("normalCall reads a long text in several turns, to the same end", async () 
     turns++;
     timer = setImmediate(count);
   });
-  const long = await normal(lines(40_000));
+  const long = await normal(lines(160_000));
   clearImmediate(timer);
   expect(turns).toBeGreaterThan(4);
   expect(new Set(long.split("\n"))).toEqual(new Set([await normal(line)]));
-  expect(long.split("\n")).toHaveLength(40_000);
+  expect(long.split("\n")).toHaveLength(160_000);
 });

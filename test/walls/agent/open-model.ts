@@ -29,7 +29,7 @@ export interface Model {
 /** A model behind the endpoint `/model`, below `/base`; it answers each head by what `reply` does. */
 export async function openModel(
   reply: (socket: Socket, head: string) => unknown,
-  { base = "/base", wires = [] }: { base?: string; wires?: readonly Wire[] } = {},
+  { base = "/base", wires = [], isThere = true }: { base?: string; wires?: readonly Wire[]; isThere?: boolean } = {},
 ): Promise<Model> {
   const seen: string[] = [];
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -45,6 +45,7 @@ export async function openModel(
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
+  if (!isThere) server.close();
   const endpoint = { url: new URL(`http://127.0.0.1:${port}${base}`), keys: [{ placeholder, key }], wires };
   const egress = createEgress({
     token: "token",

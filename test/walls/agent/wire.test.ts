@@ -7,7 +7,7 @@ import type { GivenAnswer, Wire, WireFollower } from "../../../core/walls/agent/
 import { bodyOf, key, ok, openModel, placeholder, request } from "./open-model.ts";
 
 /** Writes down what it is told. */
-function follower(): { told: string[]; follower: Required<WireFollower> } {
+function follower(): { told: string[]; follower: Required<Omit<WireFollower, "unsent">> } {
   const told: string[] = [];
   return {
     told,
@@ -163,4 +163,19 @@ test("Wire: a body of one-byte chunks takes no more memory than its bytes", { ti
   expect(held() - before).toBeLessThan(64_000_000);
   client.end("0\r\n\r\n");
   await expect.poll(() => length).toBe(bytes);
+});
+
+test("Wire: of a request that reaches no model, followers see the body as one that was not sent", async () => {
+  const { told, follower: one } = follower();
+  const unsent: string[] = [];
+  const wires: Wire[] = [{ begin: () => ({ ...one, unsent: (piece) => void unsent.push(String(piece)) }) }];
+  const model = await openModel(ok, { wires, isThere: false });
+  const client = await model.open(post({ "Content-Length": "5" }) + "he");
+  await pause(20);
+  client.write("llo");
+  let text = "";
+  for await (const piece of client) text += String(piece);
+  expect(text).toMatch(/^HTTP\/1\.1 502 /);
+  expect(unsent.join("")).toBe("hello");
+  await expect.poll(() => told).toEqual(["ended false"]);
 });

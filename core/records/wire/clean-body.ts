@@ -1,0 +1,28 @@
+import type { Redactor } from "../../ground/log/redact.ts";
+import { Breath } from "../../ground/platform/engine/breath.ts";
+import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { recordedBody } from "./record-files.ts";
+import type { RecordedBody } from "./record-format.ts";
+
+/** Returns a body without secrets. Other work has its turn meanwhile. */
+export async function cleanBody(body: Uint8Array, redactor: Redactor | null): Promise<RecordedBody> {
+  const recorded = recordedBody(body);
+  if (redactor === null) return recorded;
+  if ("text" in recorded) return { text: await cleanText(recorded.text, redactor) };
+  // Of bytes that are no text each is one letter, so that a secret is found in them.
+  const clean = await cleanText(asBuffer(body).toString("latin1"), redactor);
+  return recordedBody(Uint8Array.from(clean, (letter) => letter.charCodeAt(0)));
+}
+
+async function cleanText(text: string, redactor: Redactor): Promise<string> {
+  const breath = new Breath();
+  const stream = redactor.stream();
+  let clean = "";
+  for (let at = 0; at < text.length; at += lettersInATurn) {
+    clean += stream.push(text.slice(at, at + lettersInATurn));
+    await breath.take();
+  }
+  return clean + stream.end();
+}
+
+const lettersInATurn = 64 * 1024;
