@@ -1,6 +1,7 @@
 import type { Redactor } from "../../ground/log/redact.ts";
 import { Breath } from "../../ground/platform/engine/breath.ts";
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
+import { rewriteAnswer } from "./event-streams.ts";
 import { recordedBody } from "./record-files.ts";
 import type { RecordedBody } from "./record-format.ts";
 
@@ -14,8 +15,24 @@ export async function cleanBody(body: Uint8Array, redactor: Redactor | null): Pr
   return recordedBody(Uint8Array.from(clean, (letter) => letter.charCodeAt(0)));
 }
 
-async function cleanText(text: string, redactor: Redactor): Promise<string> {
+/** Returns the body of an answer without secrets, also where one is spread over several events. */
+export async function cleanAnswer(body: Uint8Array, redactor: Redactor | null): Promise<RecordedBody> {
+  const clean = await cleanBody(body, redactor);
+  if (redactor === null || !("text" in clean)) return clean;
   const breath = new Breath();
+  const rewrite = {
+    // Alone each text is clean. The first one gets all: where in them the secret stood is not known.
+    async stream(texts: readonly string[]) {
+      const said = texts.length === 1 ? "" : texts.join("");
+      const whole = await cleanText(said, redactor, breath);
+      return whole === said ? null : texts.map((_, index) => index === 0 ? whole : "");
+    },
+    text: (part: string) => Promise.resolve(part),
+  };
+  return { text: await rewriteAnswer(clean.text, rewrite, breath) };
+}
+
+async function cleanText(text: string, redactor: Redactor, breath = new Breath()): Promise<string> {
   const stream = redactor.stream();
   let clean = "";
   for (let at = 0; at < text.length; at += lettersInATurn) {

@@ -1,5 +1,5 @@
-import { isShallow } from "../../ground/checks/depth.ts";
 import { Breath } from "../../ground/platform/engine/breath.ts";
+import { rewriteAnswer } from "./event-streams.ts";
 import { dashed, literal, type SessionPlaces } from "./normal-request.ts";
 
 /** Replaces paths of one session by those of another one. */
@@ -26,46 +26,21 @@ export function movesBetween(recorded: SessionPlaces, now: SessionPlaces): PathM
   };
 }
 
-/** Letters that are looked through at once; an event of more is read as a text. */
+/** Letters that are looked through at once. */
 const lettersAtOnce = 64 * 1024;
 
-/** Events of one answer that are read as streams. */
-const mostEvents = 200_000;
-
-/** Nesting of an event. */
-const maxDepth = 128;
-
 /**
- * Returns a recorded answer with the paths of this session: what a model said about files is about those of the worktree. In
- * a stream of events a path may be spread over several; not so in an event of over 64 KiB, or behind the first 200,000.
- * Other work has its turn meanwhile.
+ * Returns a recorded answer with the paths of this session: what a model said about files is about those of the worktree. A path
+ * may be spread over several events. Other work has its turn meanwhile.
  */
 export async function movedAnswer(text: string, moves: PathMoves | null): Promise<string> {
   if (moves === null) return text;
   const work = { moves, breath: new Breath() };
-  const events: ReadEvent[] = [];
-  const streams = new Map<string, Leaf[]>();
-  for (const { from, to } of dataLines(text)) {
-    if (events.length === mostEvents) break;
-    const event = { from, to, fields: fieldsIn(text.slice(from, to)), isChanged: false };
-    events.push(event);
-    if (event.fields !== null) {
-      collect(event.fields, { streams, name: "", onChange: () => event.isChanged = true });
-    }
-    await work.breath.take();
-  }
-  for (const leaves of streams.values()) await moveAlong(leaves, work);
-  let moved = "";
-  let at = 0;
-  for (const { from, to, fields, isChanged } of events) {
-    if (fields !== null && !isChanged) continue;
-    moved += text.slice(at, from) +
-      (fields === null ? await movedText(text.slice(from, to), work) : JSON.stringify(fields));
-    at = to;
-    await work.breath.take();
-  }
-  const isRead = events.length > 0 && events.length < mostEvents;
-  return moved + (isRead ? text.slice(at) : await movedText(text.slice(at), work));
+  const rewrite = {
+    stream: (texts: readonly string[]) => moveAlong(texts, work),
+    text: (part: string) => movedText(part, work),
+  };
+  return await rewriteAnswer(text, rewrite, work.breath);
 }
 
 interface Work {
@@ -73,77 +48,14 @@ interface Work {
   breath: Breath;
 }
 
-type Fields = Record<string, unknown>;
-
-/** The data of one event, and where they stand in the answer. */
-interface ReadEvent {
-  from: number;
-  to: number;
-  /** Null for data that are read as a text. */
-  fields: Fields | null;
-  isChanged: boolean;
-}
-
-/** One text in an event. */
-interface Leaf {
-  holder: Fields;
-  name: string;
-  onChange(): void;
-}
-
-/** Finds the lines of data that hold an object each. */
-function* dataLines(text: string): Generator<{ from: number; to: number }, void, void> {
-  const start = /^data: ?(?=\{)/gm;
-  for (let found = start.exec(text); found !== null; found = start.exec(text)) {
-    const from = start.lastIndex;
-    const end = text.indexOf("\n", from);
-    const to = end < 0 ? text.length : end;
-    yield { from, to: text[to - 1] === "\r" ? to - 1 : to };
-    start.lastIndex = to;
-  }
-}
-
-function fieldsIn(json: string): Fields | null {
-  if (json.length > lettersAtOnce) return null;
-  try {
-    const fields = JSON.parse(json) as Fields;
-    return isShallow(fields, maxDepth) ? fields : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Fields that tell the streams of one answer apart. */
-const streamNames = /^(?:type|item_id|(?:\w+_)?index)$/;
-
-/** Collects the texts of an event, by the stream that each goes on. */
-function collect(
-  holder: Fields,
-  { streams, name, onChange }: { streams: Map<string, Leaf[]>; name: string; onChange(): void },
-): void {
-  const own = Array.isArray(holder)
-    ? []
-    : Object.entries(holder).filter(([key, value]) => streamNames.test(key) && typeof value !== "object");
-  const stream = `${name}${own.length === 0 ? "" : JSON.stringify(own)}`;
-  for (const [key, value] of Object.entries(holder)) {
-    const below = `${stream}.${key}`;
-    if (typeof value === "object" && value !== null) collect(value as Fields, { streams, name: below, onChange });
-    if (typeof value !== "string") continue;
-    const leaves = streams.get(below) ?? [];
-    leaves.push({ holder, name: key, onChange });
-    streams.set(below, leaves);
-  }
-}
-
-/** Moves the paths in a text that several events make together: each comes whole, where it begins. */
-async function moveAlong(leaves: readonly Leaf[], work: Work): Promise<void> {
-  const texts = leaves.map(({ holder, name }) => String(holder[name]));
+/** Moves the paths in a text that several parts make together: each comes whole, where it begins. */
+async function moveAlong(texts: readonly string[], work: Work): Promise<string[] | null> {
   const found = await pathsIn(texts.join(""), work);
+  if (found.length === 0) return null;
+  const moved: string[] = [];
   let next = 0;
   let at = 0;
-  for (const [index, { holder, name, onChange }] of leaves.entries()) {
-    if (next === found.length) return;
-    const text = texts[index]!;
+  for (const text of texts) {
     const end = at + text.length;
     let [kept, last] = ["", at];
     for (let path = found[next]; path !== undefined && path.at < end; path = found[next]) {
@@ -152,14 +64,11 @@ async function moveAlong(leaves: readonly Leaf[], work: Work): Promise<void> {
       if (path.end > end) break;
       next++;
     }
-    kept += text.slice(last - at);
-    if (kept !== text) {
-      holder[name] = kept;
-      onChange();
-    }
+    moved.push(kept + text.slice(last - at));
     at = end;
     await work.breath.take();
   }
+  return moved;
 }
 
 async function movedText(text: string, work: Work): Promise<string> {

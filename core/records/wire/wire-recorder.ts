@@ -1,9 +1,10 @@
+import { isPacked } from "../../ground/checks/packed-bytes.ts";
 import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
 import { codeOf, writeFault } from "../../ground/errors/write-fault.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import { Sequence } from "../../ground/platform/engine/sequence.ts";
 import type { Wire, WireFollower, WireHead, WireRequest } from "../../walls/agent/wire.ts";
-import { cleanBody } from "./clean-body.ts";
+import { cleanAnswer, cleanBody } from "./clean-body.ts";
 import { withoutKey } from "./normal-request.ts";
 import { partOfCall, type WireRecords, writePart } from "./record-files.ts";
 import type { KeptCall, RecordEnd, RecordHead } from "./record-format.ts";
@@ -55,6 +56,7 @@ export class WireRecorder implements Wire {
 
   begin(request: WireRequest): WireFollower | null {
     const { calls } = this.#options.bounds;
+    if (isEncoded(request)) this.#giveUp(unseen);
     if (this.#calls === calls) this.#giveUp(`it has more than ${calls} calls`);
     if (this.#incomplete !== null) return null;
     const follower = new CallFollower(request, {
@@ -115,6 +117,7 @@ export class WireRecorder implements Wire {
     const { redactor, bounds: { record_bytes } } = this.#options;
     try {
       const recorded = await call.recorded(redactor, this.#begun);
+      if (recorded === null) return this.#giveUp(unseen);
       if (this.#bytes + call.bytes > record_bytes) {
         return this.#giveUp(`all calls have more than ${record_bytes} bytes`);
       }
@@ -124,6 +127,12 @@ export class WireRecorder implements Wire {
       this.#giveUp(refusal(error));
     }
   }
+}
+
+const unseen = "a request is encoded, so that no secret is seen in it";
+
+function isEncoded({ headers }: WireRequest): boolean {
+  return headers.some(([name, value]) => /^content-encoding$/i.test(name) && !/^(?:identity)?$/i.test(value.trim()));
 }
 
 function refusal(error: unknown): string {
@@ -187,10 +196,13 @@ class CallFollower implements WireFollower {
     this.#received.clear();
   }
 
-  async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall> {
+  /** Returns the call as it is kept; null for one that may not be. */
+  async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall | null> {
     const clean = (text: string) => redactor?.text(text) ?? text;
     const { method, path, base } = this.#request;
     const { status = null, headers = [] } = this.#head ?? {};
+    const request = this.#sent.take();
+    if (isPacked(request)) return null;
     return {
       wire_record: 1,
       call: this.#deps.call,
@@ -199,10 +211,10 @@ class CallFollower implements WireFollower {
       method,
       path: clean(withoutKey(path)),
       base: clean(base),
-      request: await cleanBody(this.#sent.take(), redactor),
+      request: await cleanBody(request, redactor),
       status,
       headers: headers.map(([name, value]) => [name, clean(value)]),
-      answer: await cleanBody(this.#received.take(), redactor),
+      answer: await cleanAnswer(this.#received.take(), redactor),
       is_whole: this.#isWhole,
     };
   }

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { isPacked, packedMark } from "../../ground/checks/packed-bytes.ts";
 import { BodyParser, endOfBody } from "./body-parser.ts";
 import { type AnswerHead, maxHeadBytes, parseAnswerHead, valuesOf } from "./http-head.ts";
 
@@ -17,6 +18,8 @@ export class AnswerParser {
   readonly #taker: AnswerTaker;
   #held: Buffer = Buffer.alloc(0);
   #body: BodyParser | null = null;
+  /** The first bytes of the body. */
+  #start: Buffer = Buffer.alloc(0);
 
   constructor(method: string, taker: AnswerTaker) {
     this.#method = method;
@@ -57,16 +60,34 @@ export class AnswerParser {
     return end + 4;
   }
 
+  /** Looks how a body begins: one may be encoded without a word. */
+  #look(piece: Buffer): void {
+    if (this.#start.length >= packedMark) return;
+    this.#start = Buffer.concat([this.#start, piece.subarray(0, packedMark)]);
+    if (isPacked(this.#start)) throw encoded();
+  }
+
   #begin(head: AnswerHead): void {
     const encodings = valuesOf(head.headers, "content-encoding").filter((one) => !/^(?:identity)?$/i.test(one));
     const isEmpty = this.#method === "HEAD" || head.status === 204 || head.status === 304;
     const said = endOfBody(head.headers);
     if (said === null) throw unreadable("it does not say once where it ends");
-    if (encodings.length > 0 && !isEmpty) throw unreadable("it is encoded, which was not asked for");
+    if (encodings.length > 0 && !isEmpty) throw encoded();
     const end = isEmpty ? 0 : said === "unsaid" ? "connection" : said;
     this.#taker.head(head, { hasLength: typeof end === "number" });
-    this.#body = new BodyParser(end, { taker: this.#taker, refused: unreadable });
+    const taker = {
+      body: (piece: Buffer) => {
+        this.#look(piece);
+        this.#taker.body(piece);
+      },
+      end: () => this.#taker.end(),
+    };
+    this.#body = new BodyParser(end, { taker, refused: unreadable });
   }
+}
+
+function encoded(): BulkheadError {
+  return unreadable("it is encoded, which was not asked for");
 }
 
 function unreadable(why: string): BulkheadError {

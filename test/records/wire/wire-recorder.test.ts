@@ -3,11 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { createRedactor, type Secret } from "../../../core/ground/log/redact.ts";
 import { bytesOf, readCall, WireRecords } from "../../../core/records/wire/record-files.ts";
 import { WireRecorder } from "../../../core/records/wire/wire-recorder.ts";
-import type { WireFollower } from "../../../core/walls/agent/wire.ts";
+import type { WireFollower, WireRequest } from "../../../core/walls/agent/wire.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 
 const roots: string[] = [];
@@ -33,7 +34,7 @@ async function recorder({ calls = 100, secrets = [] }: { calls?: number; secrets
     bounds: { call_bytes: 16e6, record_bytes: 64e6, calls },
     redactor: createRedactor(secrets),
   });
-  const call = (changes: Partial<typeof post> = {}) => wire.begin({ ...post, ...changes }) as WireFollower | null;
+  const call = (changes: Partial<WireRequest> = {}) => wire.begin({ ...post, ...changes }) as WireFollower | null;
   const read = async (number: number) => {
     const found = await readCall(join(root, "wire", "one"), number);
     const text = (body: Parameters<typeof bytesOf>[0]) => Buffer.from(bytesOf(body)).toString();
@@ -66,4 +67,48 @@ test("WireRecorder: a record is bounded in its calls, and heads of answers count
     long.call()?.answered?.({ status: 200, headers: [["x", "y".repeat(12e6)]] });
   }
   expect((await long.wire.end(ends)).incomplete).toBe("calls came faster than they could be written");
+});
+
+const secrets = [{ name: "TOKEN", value: "hunter2-hunter2-hunter2" }];
+
+test.each(["\n", "\r\n", "\r"])("WireRecorder keeps no secret that is spread over events: %j", async (end) => {
+  const { wire, call, read } = await recorder({ secrets });
+  const delta = (index: number, said: object) =>
+    `event: x${end}data: ${JSON.stringify({ type: "delta", index, delta: said })}${end}${end}`;
+  const before = delta(2, { text: "as it is: 1.0" });
+  const answer = [
+    before,
+    delta(0, { text: "It is hunter2-hun" }),
+    delta(1, { partial_json: '{"command":"echo hunter2-' }),
+    delta(0, { text: "ter2-" }),
+    delta(0, { text: "hunter2." }),
+    delta(1, { partial_json: 'hunter2-hunter2"}' }),
+  ].join("");
+  const one = call()!;
+  one.answered?.({ status: 200, headers: [] });
+  one.received?.(Buffer.from(answer));
+  one.ended?.(true);
+  expect(await wire.end(ends)).toMatchObject({ calls: 1 });
+  const kept = (await read(1))!.answer;
+  expect(kept.startsWith(before)).toBe(true);
+  const events = kept.split(/[\r\n]+/).filter((line) => line.startsWith("data: "))
+    .map((line) => JSON.parse(line.slice(6)) as { delta: Record<string, string> });
+  expect(events.map(({ delta: { text = "" } }) => text).join("|")).toBe(
+    "as it is: 1.0|It is [redacted TOKEN].||||",
+  );
+  expect(events.map(({ delta: { partial_json = "" } }) => partial_json).join("")).toBe(
+    '{"command":"echo [redacted TOKEN]"}',
+  );
+});
+
+test("WireRecorder keeps no encoded request, and says so", async () => {
+  for (const encoding of ["gzip", "br", "zstd", "identity"]) {
+    const { wire, call, read } = await recorder({ secrets });
+    const one = call({ headers: [["content-Encoding", encoding]] });
+    one?.sent?.(gzipSync(secrets[0]!.value));
+    one?.ended?.(true);
+    const incomplete = "a request is encoded, so that no secret is seen in it";
+    expect(await wire.end(ends)).toMatchObject({ calls: 0, incomplete });
+    expect(await read(1)).toBeNull();
+  }
 });

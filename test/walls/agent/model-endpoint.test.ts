@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { bodyOf, key, ok, openModel, placeholder, request } from "./open-model.ts";
 
@@ -251,5 +251,23 @@ test.each(["a:1\\@b:2", "a:1@b:2", "a b:1", "a:1/x", "a:1?x", "a:1#x", ":1", "a"
       /^HTTP\/1\.1 400 /,
     );
     expect(model.seen).toEqual([]);
+  },
+);
+
+test.each<[string, (text: string) => Uint8Array]>([["gzip", gzipSync], ["zlib", deflateSync]])(
+  "createEgress: an answer in %s that does not say so is not passed on",
+  async (_name, pack) => {
+    const packed = pack(`${"words ".repeat(50)}${key}`);
+    for (const size of [1, packed.length]) {
+      const model = await openModel(async (socket) => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${packed.length}\r\n\r\n`);
+        for (let at = 0; at < packed.length && !socket.destroyed; at += size) {
+          socket.write(packed.subarray(at, at + size));
+          await pause(1);
+        }
+      });
+      const answer = await model.send(request("/model/v1/x"));
+      expect(bodyOf(answer).length).toBeLessThan(2);
+    }
   },
 );
