@@ -12,11 +12,15 @@ interface AnswerTaker {
   end(): void;
 }
 
+/** Interim answers. */
+const mostInterim = 20;
+
 /** Parses one answer of a server (RFC 9112), whatever pieces it comes in. Trailers are dropped. */
 export class AnswerParser {
   readonly #method: string;
   readonly #taker: AnswerTaker;
   #held: Buffer = Buffer.alloc(0);
+  #interim = 0;
   #body: BodyParser | null = null;
   /** The first bytes of the body. */
   #start: Buffer = Buffer.alloc(0);
@@ -57,6 +61,7 @@ export class AnswerParser {
     if (head.status === 101) throw unreadable("it changes the protocol");
     // Interim answers say nothing that a client must know.
     if (head.status >= 200) this.#begin(head);
+    else if (++this.#interim > mostInterim) throw unreadable("too many others come before it");
     return end + 4;
   }
 
@@ -70,7 +75,7 @@ export class AnswerParser {
   #begin(head: AnswerHead): void {
     const encodings = valuesOf(head.headers, "content-encoding").filter((one) => !/^(?:identity)?$/i.test(one));
     const isEmpty = this.#method === "HEAD" || head.status === 204 || head.status === 304;
-    const said = endOfBody(head.headers);
+    const said = endOfBody(head);
     if (said === null) throw unreadable("it does not say once where it ends");
     if (encodings.length > 0 && !isEmpty) throw encoded();
     const end = isEmpty ? 0 : said === "unsaid" ? "connection" : said;

@@ -123,12 +123,15 @@ export class BodyParser {
 }
 
 /** Returns how a message says that its body ends; null where it says it more than once, or in no way that is known. */
-export function endOfBody(headers: HttpFields): BodyEnd | "unsaid" | null {
+export function endOfBody(
+  { version, headers }: { version: string; headers: HttpFields },
+): BodyEnd | "unsaid" | null {
   const lengths = valuesOf(headers, "content-length");
   const codings = valuesOf(headers, "transfer-encoding").map((coding) => coding.toLowerCase());
   const [length] = lengths;
   const isOnce = lengths.length + codings.length <= 1 && (length === undefined || /^\d{1,15}$/.test(length)) &&
     codings.every((coding) => coding === "chunked");
-  if (!isOnce) return null;
+  // In HTTP/1.0 there are no chunks: another reader takes their marks for the body.
+  if (!isOnce || version === "1.0" && codings.length > 0) return null;
   return length !== undefined ? Number(length) : codings.length > 0 ? "chunks" : "unsaid";
 }

@@ -70,7 +70,7 @@ export async function answerInstead(
   );
   const told = new CoveredAnswer(client, options);
   const hasNone = options.request.method === "HEAD" || status === 204 || status === 304;
-  told.head({ status, reason: "", headers }, { hasLength: hasNone });
+  told.head({ version: "1.1", status, reason: "", headers }, { hasLength: hasNone });
   try {
     for await (const piece of hasNone ? [] : body) {
       if (client.destroyed) return;
@@ -177,8 +177,8 @@ function onEnd(client: Socket, call: () => void): void {
   else client.once("end", call);
 }
 
-function endOfRequest({ headers }: RequestHead): number | "chunks" {
-  const end = endOfBody(headers);
+function endOfRequest(request: RequestHead): number | "chunks" {
+  const end = endOfBody(request);
   // Requests that say it badly were refused before.
   return end === "chunks" || typeof end === "number" ? end : 0;
 }

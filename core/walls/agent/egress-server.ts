@@ -6,7 +6,7 @@ import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { readUrl } from "../../ground/config/net-target.ts";
 import { answerInstead, joinCovered, showUnsent } from "./covered-answer.ts";
 import { type Cover, createCover } from "./cover-bytes.ts";
-import { maxHeadBytes, parseRequestHead, type RequestHead } from "./http-head.ts";
+import { maxHeadBytes, parseRequestHead, type RequestHead, valuesOf } from "./http-head.ts";
 import { openFarEnd } from "./join-sockets.ts";
 import { type EgressEndpoint, type EndpointRequest, toEndpoint } from "./model-endpoint.ts";
 import { beginWires } from "./wire-followers.ts";
@@ -146,6 +146,8 @@ async function serveModel(
   client: Socket,
   { head: { method, headers }, below, request: { head, url }, endpoint, rest, options, open }: ServedModel,
 ): Promise<void> {
+  // A model may let a client wait that asks whether to send its body: all of them get it.
+  if (head.version === "1.1" && valuesOf(headers, "expect").length > 0) client.write("HTTP/1.1 100 Continue\r\n\r\n");
   const { followers, answer } = beginWires(endpoint, { method, headers, path: below });
   client.once("close", () => followers.ended(false));
   const passed = {

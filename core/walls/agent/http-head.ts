@@ -11,6 +11,7 @@ export interface RequestHead {
 
 /** The head of an answer. */
 export interface AnswerHead {
+  version: string;
   status: number;
   reason: string;
   headers: HttpFields;
@@ -31,9 +32,10 @@ export function parseRequestHead(text: string): RequestHead | null {
 /** Parses an answer's head without its empty line; null for a malformed one. */
 export function parseAnswerHead(text: string): AnswerHead | null {
   const [first = "", ...lines] = text.split("\r\n");
-  const [, status, reason = ""] = /^HTTP\/1\.[01] ([1-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/.exec(first) ?? [];
+  const [, version = "", status, reason = ""] =
+    /^HTTP\/(1\.[01]) ([1-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/.exec(first) ?? [];
   const headers = parseFields(lines);
-  return status === undefined || headers === null ? null : { status: Number(status), reason, headers };
+  return status === undefined || headers === null ? null : { version, status: Number(status), reason, headers };
 }
 
 /** The values of a field, in their order. */

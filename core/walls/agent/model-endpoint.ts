@@ -44,10 +44,10 @@ const keyParameter = "key=";
 
 /**
  * Fields that a far end could read as another method, path or part of the answer than the one that was checked, or by
- * which it would encode an answer so that no key is found in it.
+ * which it would encode an answer so that no key is found in it; and the one that the proxy itself answers.
  */
 const dropped =
-  /^(?:accept-encoding|forwarded|if-range|max-forwards|range|te|trailer|via|x-forwarded-.*|x-http-method.*|x-method-override|x-original-.*|x-rewrite-.*|sec-websocket-.*)$/;
+  /^(?:accept-encoding|expect|forwarded|if-range|max-forwards|range|te|trailer|via|x-forwarded-.*|x-http-method.*|x-method-override|x-original-.*|x-rewrite-.*|sec-websocket-.*)$/;
 
 /**
  * The request of a client to a path of the proxy itself, as one to its endpoint. A stand-in is exchanged only where
@@ -60,7 +60,7 @@ export function toEndpoint(
   { endpoint, below }: { endpoint: EgressEndpoint; below: string },
 ): EndpointRequest {
   if (!methods.has(head.method)) throw refused(`the method ${head.method} is none of a model's`);
-  if (endOfBody(head.headers) === null) throw refused("it does not say once where its body ends");
+  if (endOfBody(head) === null) throw refused("it does not say once where its body ends");
   const [, path = "", query] = /^([^?]*)(\?.*)?$/.exec(below) ?? [];
   if (!staysBelow(path)) throw refused("its path could lead out of the model's address");
   const { url, keys } = endpoint;

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import type { Wire } from "../../../core/walls/agent/wire.ts";
 import { bodyOf, key, ok, openModel, placeholder, request } from "./open-model.ts";
 
 test("toEndpoint: a stand-in is exchanged in fields for credentials and in the parameter key, and nowhere else", async () => {
@@ -107,6 +108,38 @@ test("toEndpoint: fields that name another method, path or end of the request go
   expect(model.seen[0]).not.toMatch(/^(?:x-|range|te:|upgrade|max-forwards)|admin|evil|gzip/im);
 });
 
+test("toEndpoint: chunks of HTTP/1.0 are refused", async () => {
+  const model = await openModel(ok);
+  const text = request("/model/x", { "Transfer-Encoding": "chunked" }, "POST") + "0\r\n\r\n";
+  expect(await model.send(text.replace("HTTP/1.1", "HTTP/1.0"))).toMatch(/^HTTP\/1\.1 400 [^]*where its body ends/);
+  expect(model.seen).toEqual([]);
+});
+
+test.each<[string, boolean, Wire[]]>([
+  ["the model", true, []],
+  ["a wire that answers", true, [{
+    begin: () => ({ mostSent: 9, answer: () => ({ status: 200, headers: [], body: [] }) }),
+  }]],
+  ["no model", false, []],
+])("joinCovered: a client that waits to be asked for its body is asked by the host: %s", async (_, isThere, wires) => {
+  // This model never asks for a body.
+  const model = await openModel((socket, head) => {
+    const answer = () => void ok(socket);
+    if (head.endsWith("hello")) answer();
+    else socket.once("data", answer);
+  }, { wires, isThere });
+  const fields = { "Content-Length": "5", Expect: "100-Continue" };
+  const client = await model.open(request("/model/x", fields, "POST"));
+  let all = "";
+  client.on("data", (piece: Uint8Array) => all += String(piece));
+  await expect.poll(() => all).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+  client.write("hello");
+  await expect.poll(() => all).toMatch(isThere ? /Continue\r\n\r\nHTTP\/1\.1 200 / : /HTTP\/1\.1 502 /);
+  expect(model.seen.join("")).not.toMatch(/^expect/im);
+  const old = request("/model/x", fields, "POST").replace("HTTP/1.1", "HTTP/1.0");
+  expect(await model.send(`${old}hello`)).not.toContain("Continue");
+});
+
 test("toEndpoint: a second request in one connection has no key, and its answer is not passed on", async () => {
   const model = await openModel((socket) =>
     socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nmore")
@@ -170,6 +203,8 @@ test.each([
   ["a folded field", Buffer.from(`HTTP/1.1 200 OK\r\nX-A: ${key.slice(0, 9)}\r\n ${key.slice(9)}\r\n\r\n`)],
   ["another protocol", Buffer.from(`HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n${key}`)],
   ["no HTTP", Buffer.from(`${key}\r\n\r\n`)],
+  ["chunks of HTTP/1.0", Buffer.from("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")],
+  ["many interim answers", Buffer.from(`${"HTTP/1.1 103 Early\r\n\r\n".repeat(30)}HTTP/1.1 200 OK\r\n\r\n`)],
 ])("joinCovered: what cannot be looked through is not passed on: %s", async (_, bytes) => {
   const model = await openModel((socket) => socket.end(bytes));
   const answer = await model.send(request("/model/x", { "x-api-key": placeholder }));
