@@ -117,6 +117,75 @@ const answers: readonly [name: string, protocol: MeteredProtocol, text: string, 
     { retryMs: 3500, isFinal: false, tokens_in: null },
   ],
   [
+    "anthropic, a later figure that is lower, and one without a cache",
+    anthropicMessages,
+    event({ message: { usage: { input_tokens: 3, cache_read_input_tokens: 100, output_tokens: 50 } } }) +
+    event({ usage: { input_tokens: 13, output_tokens: 20 } }) +
+    event({ usage: { output_tokens: 0 } }),
+    { tokens_in: 113, tokens_cached: 100, tokens_out: 50, isFinal: true },
+  ],
+  [
+    "anthropic, a later figure that cannot be",
+    anthropicMessages,
+    event({ message: { usage: { input_tokens: 3, output_tokens: 50 } } }) + event({ usage: { output_tokens: -7 } }),
+    { tokens_in: 3, tokens_out: 50, isFinal: false },
+  ],
+  [
+    "openai, a second usage that is lower",
+    openaiChat,
+    event({ usage: { prompt_tokens: 100, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 5 } } }) +
+    event({ usage: { prompt_tokens: 1, completion_tokens: 2 } }),
+    { tokens_in: 100, tokens_cached: 5, tokens_out: 20, isFinal: true },
+  ],
+  [
+    "gemini, a last piece that is lower",
+    geminiContent,
+    event({ usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, thoughtsTokenCount: 5 } }) +
+    event({ usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 21 } }),
+    { tokens_in: 100, tokens_out: 26, isFinal: true },
+  ],
+  [
+    "a mark before JSON",
+    anthropicMessages,
+    '\ufeff {"usage":{"input_tokens":1,"output_tokens":2}}',
+    { tokens_in: 1, tokens_out: 2 },
+  ],
+  [
+    "a mark before events",
+    anthropicMessages,
+    '\ufeffdata: {"usage":{"input_tokens":1,"output_tokens":2}}\n\n',
+    { tokens_in: 1, tokens_out: 2 },
+  ],
+  [
+    "lines that end in CR alone",
+    anthropicMessages,
+    (event({ message: { usage: { input_tokens: 3, output_tokens: 1 } } }, "x") + event({ delta: said }) +
+      event({ usage: { output_tokens: 42 } })).replaceAll("\n", "\r"),
+    { tokens_in: 3, tokens_out: 42, isFinal: true },
+  ],
+  [
+    "lines that end in this and that",
+    anthropicMessages,
+    'data: {"usage":{"output_tokens":1\r\n\ndata: {"usage":{"input_tokens":3,"output_tokens":42}}\r\n\r\n',
+    { tokens_in: 3, tokens_out: 42, isFinal: true },
+  ],
+  [
+    "keys with escaped letters, and one that only looks like it",
+    anthropicMessages,
+    event({ message: { usage: { input_tokens: 3, output_tokens: 1 } } }) +
+    'data: {"\\u0075sage":{"output_t\\u006fkens":42},"usa\\\\u0067e":{"output_tokens":99}}\n\n' +
+    'data: {"\\u0075sage":{"output_to\\u006bens":43}}\n\n',
+    { tokens_in: 3, tokens_out: 43, isFinal: true },
+  ],
+  [
+    "every letter of a long key escaped",
+    geminiContent,
+    `{"${
+      [..."usageMetadata"].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join("")
+    }":{"promptTokenCount":7}}`,
+    { tokens_in: 7 },
+  ],
+  [
     "data over two lines",
     anthropicMessages,
     'data: {"type":"message_delta",\ndata: "usage":{"input_tokens":1,"output_tokens":2}}\n\n',

@@ -5,6 +5,7 @@ import type { AnswerFacts, MeteredProtocol } from "./protocol.ts";
 const newline = 10;
 const carriageReturn = 13;
 const field = "data:";
+const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /** Reads the facts of one answer as it passes. */
 export class AnswerReader {
@@ -12,47 +13,64 @@ export class AnswerReader {
     tokens_in: null,
     tokens_out: null,
     tokens_cached: null,
+    parts: new Map(),
     model: null,
     isFinal: false,
     retryMs: null,
   };
   readonly #scan: JsonScan;
-  readonly #telling: string;
+  /** Finds an event that may tell something: also one with an escaped letter, which may be one of a key. */
+  readonly #telling: RegExp;
   /** Null until the first byte has come. */
   #isJson: boolean | null = null;
   /** Of the line that is read: its beginning, until it is known to be data or not. */
   #begun = "";
   #line: "begins" | "data" | "other" = "begins";
+  /** Whether the last line ended in a return: a newline behind it belongs to the same end. */
+  #endedInReturn = false;
 
   constructor(protocol: MeteredProtocol) {
-    this.#telling = protocol.telling;
+    this.#telling = new RegExp(String.raw`${protocol.telling}|\\u00[567]`, "g");
     this.#scan = new JsonScan(protocol.wanted, (path, value) => protocol.read(this.facts, path, value));
   }
 
   push(piece: Buffer): void {
-    this.#isJson ??= beginsJson(piece);
-    if (this.#isJson === null) return;
+    if (this.#isJson !== null) return this.#read(piece);
+    const start = piece.findIndex((byte) => byte > 32 && !byteOrderMark.includes(byte));
+    if (start < 0) return;
+    this.#isJson = piece[start] === 123 || piece[start] === 91;
+    this.#read(piece.subarray(start));
+  }
+
+  #read(piece: Buffer): void {
     if (this.#isJson) this.#scan.push(piece);
     else this.#pushEvents(piece);
   }
 
   /** Reads server-sent events line by line. Most events tell nothing, which is found out for all of them at once. */
   #pushEvents(piece: Buffer): void {
-    let told = -2;
-    let at = 0;
+    const text = piece.toString("latin1");
+    const [newlines, returns] = [new Places(piece, newline), new Places(piece, carriageReturn)];
+    let told = -1;
+    let at = this.#endedInReturn && piece[0] === newline ? 1 : 0;
+    this.#endedInReturn = false;
     while (at < piece.length) {
       // Once for each event that tells something: between two of them there is no more to leave out.
-      if (told !== -1 && told < at && this.#line === "begins" && this.#begun === "") {
-        told = piece.indexOf(this.#telling, at);
-        const next = lastEventStart(piece, at, told < 0 ? piece.length : told);
+      if (told < at && this.#line === "begins" && this.#begun === "") {
+        this.#telling.lastIndex = at;
+        told = this.#telling.exec(text)?.index ?? piece.length;
+        const next = lastEventStart(piece, at, told);
         if (next > at) this.#scan.reset();
         at = next;
       }
-      const end = piece.indexOf(newline, at);
-      this.#pushLine(piece.subarray(at, end < 0 ? piece.length : end));
-      if (end < 0) return;
+      const end = Math.min(newlines.next(at), returns.next(at));
+      this.#pushLine(piece.subarray(at, end));
+      if (end === piece.length) return;
       this.#endLine();
       at = end + 1;
+      if (piece[end] !== carriageReturn) continue;
+      if (piece[at] === newline) at++;
+      else this.#endedInReturn = at === piece.length;
     }
   }
 
@@ -70,16 +88,31 @@ export class AnswerReader {
 
   /** Begins another line. An empty one ends the event; several lines of data are one text. */
   #endLine(): void {
-    if (this.#begun.trim() === "") this.#scan.reset();
+    if (this.#begun === "") this.#scan.reset();
     this.#begun = "";
     this.#line = "begins";
   }
 }
 
-/** Whether JSON begins; null while there are only blanks. */
-function beginsJson(piece: Buffer): boolean | null {
-  const first = piece.find((byte) => byte > 32);
-  return first === undefined ? null : first === 123 || first === 91;
+/** Places of a byte in a piece, which is looked through once. */
+class Places {
+  readonly #piece: Buffer;
+  readonly #mark: number;
+  #found = -1;
+
+  constructor(piece: Buffer, mark: number) {
+    this.#piece = piece;
+    this.#mark = mark;
+  }
+
+  /** Returns the first place from here on; the end of the piece where there is none. */
+  next(at: number): number {
+    if (this.#found < at) {
+      const found = this.#piece.indexOf(this.#mark, at);
+      this.#found = found < 0 ? this.#piece.length : found;
+    }
+    return this.#found;
+  }
 }
 
 /** Returns the place after the last empty line between two places; the first of them where there is none. */

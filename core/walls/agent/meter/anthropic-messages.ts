@@ -1,5 +1,5 @@
 import { fieldsOrNone } from "../../../../plugin-sdk/json-fields.ts";
-import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, tokensIn } from "./protocol.ts";
+import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, takeFigures, tokensIn } from "./protocol.ts";
 
 /** Anthropic's Messages API. A stream tells its input in `message_start` and its output in `message_delta`. */
 export const anthropicMessages: MeteredProtocol = {
@@ -9,18 +9,22 @@ export const anthropicMessages: MeteredProtocol = {
   wanted: ["usage", "model", "message.usage", "message.model"],
   read(facts, path, value) {
     if (path.endsWith("model")) facts.model = modelIn(value) ?? facts.model;
-    else readUsage(facts, value, { isFinal: path === "usage" });
+    else if (value !== null) readUsage(facts, value, { isFinal: path === "usage" });
   },
   refusal: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
 };
 
 /** Of a `message_delta` the output counts, and the input where it is told again. */
 function readUsage(facts: AnswerFacts, value: unknown, { isFinal }: { isFinal: boolean }): void {
-  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = fieldsOrNone(value);
-  if (input_tokens !== undefined && input_tokens !== null) {
-    facts.tokens_in = sumOf(input_tokens, cache_creation_input_tokens, cache_read_input_tokens);
-    facts.tokens_cached = sumOf(cache_read_input_tokens ?? 0);
-  }
-  facts.tokens_out = tokensIn(output_tokens);
-  facts.isFinal = isFinal;
+  const told = fieldsOrNone(value);
+  const tellsInput = (told["input_tokens"] ?? null) !== null;
+  takeFigures(facts, {
+    ...(tellsInput
+      ? {
+        tokens_in: sumOf(facts, told, ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"]),
+        tokens_cached: tokensIn(told["cache_read_input_tokens"] ?? 0),
+      }
+      : {}),
+    tokens_out: tokensIn(told["output_tokens"]),
+  }, { isFinal });
 }

@@ -1,5 +1,5 @@
 import { fieldsOrNone } from "../../../../plugin-sdk/json-fields.ts";
-import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf } from "./protocol.ts";
+import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, takeFigures, tokensIn } from "./protocol.ts";
 
 /** Gemini's generateContent. Each piece of a stream tells the figures so far. */
 export const geminiContent: MeteredProtocol = {
@@ -17,11 +17,12 @@ export const geminiContent: MeteredProtocol = {
 
 function readUsage(facts: AnswerFacts, value: unknown): void {
   const told = fieldsOrNone(value);
-  facts.tokens_in = sumOf(told["promptTokenCount"], told["toolUsePromptTokenCount"]);
-  facts.tokens_cached = sumOf(told["cachedContentTokenCount"] ?? 0);
-  // A piece without words has no candidates yet.
-  facts.tokens_out = sumOf(told["candidatesTokenCount"] ?? 0, told["thoughtsTokenCount"]);
-  facts.isFinal = true;
+  takeFigures(facts, {
+    tokens_in: sumOf(facts, told, ["promptTokenCount", "toolUsePromptTokenCount"]),
+    tokens_cached: tokensIn(told["cachedContentTokenCount"] ?? 0),
+    // A piece without words has no candidates yet.
+    tokens_out: sumOf(facts, { candidatesTokenCount: 0, ...told }, ["candidatesTokenCount", "thoughtsTokenCount"]),
+  }, { isFinal: true });
 }
 
 /** Returns the wait that an error's `RetryInfo` asks for. */

@@ -4,8 +4,8 @@ import { GrownBytes } from "../../../ground/platform/files/grown-bytes.ts";
 /** Bytes of a value that is taken out; of a longer one only the place is told. */
 const mostBytes = 8192;
 
-/** Characters of a key that can be wanted. */
-const longestKey = 32;
+/** Characters of a key that can be wanted: of 32 letters, each of them escaped. */
+const longestKey = 32 * 6;
 
 /** Levels on which a wanted value may stand. */
 const mostLevels = 3;
@@ -127,7 +127,7 @@ export class JsonScan {
     this.#key += bytes.toString("latin1", from, Math.min(at, from + room));
     // What follows as a value is no wanted one where its key is longer.
     if (!this.#inString) {
-      this.#keys[this.#depth] = this.#key.length > longestKey ? "" : this.#key;
+      this.#keys[this.#depth] = this.#key.length > longestKey ? "" : unescaped(this.#key);
       this.#key = null;
     }
     return at;
@@ -146,6 +146,10 @@ export class JsonScan {
     this.#taking = null;
     this.#found(path, bytes === null ? undefined : parsed(new TextDecoder().decode(bytes.take())));
   }
+}
+
+function unescaped(key: string): string {
+  return key.includes("\\") ? String(parsed(`"${key}"`)) : key;
 }
 
 function parsed(text: string): unknown {

@@ -9,6 +9,8 @@ export interface CallTokens {
 /** The facts that one answer tells, as far as it has come. */
 export interface AnswerFacts extends CallTokens {
   model: string | null;
+  /** The largest number that each part of a figure had, by its name. */
+  parts: Map<string, number>;
   /** Whether these are the figures of the whole answer: some protocols tell the input first. */
   isFinal: boolean;
   /** Milliseconds after which a refused call may be made again. */
@@ -38,14 +40,36 @@ export function tokensIn(value: unknown): number | null {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens ? Number(value) : null;
 }
 
-/** Returns the sum of the parts that are told; null where the first is not, or one of the others cannot be. */
-export function sumOf(first: unknown, ...others: readonly unknown[]): number | null {
-  let sum = tokensIn(first);
-  for (const other of others) {
-    const more = other === undefined || other === null ? 0 : tokensIn(other);
-    sum = sum === null || more === null ? null : sum + more;
+/**
+ * Returns the sum of the parts of a figure, each of them the largest that this answer told; null where the first was never told,
+ * or one now cannot be.
+ */
+export function sumOf(
+  facts: AnswerFacts,
+  told: Readonly<Record<string, unknown>>,
+  [first, ...others]: readonly [string, ...string[]],
+): number | null {
+  let sum = 0;
+  for (const name of [first, ...others]) {
+    const value = told[name] ?? null;
+    const tokens = value === null ? 0 : tokensIn(value);
+    if (tokens === null) return null;
+    if (value !== null) facts.parts.set(name, Math.max(tokens, facts.parts.get(name) ?? 0));
+    sum += facts.parts.get(name) ?? 0;
   }
-  return sum;
+  return facts.parts.has(first) ? sum : null;
+}
+
+/**
+ * Takes the figures of one event: those of one answer only grow.
+ * @param told null for a figure that cannot be: then what is known is not final
+ */
+export function takeFigures(facts: AnswerFacts, told: Partial<CallTokens>, { isFinal }: { isFinal: boolean }): void {
+  for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) {
+    const tokens = told[name] ?? null;
+    if (tokens !== null) facts[name] = Math.max(tokens, facts[name] ?? 0);
+  }
+  facts.isFinal = isFinal && told.tokens_in !== null && told.tokens_out !== null;
 }
 
 /** Returns the name of a model; null for none, and for one that is too long. */
