@@ -271,8 +271,8 @@ export interface AttemptDeps {
   onUsed(): void;
   /** Called for each call of the agent's model that the host saw. */
   onModelCall(call: MeteredCall): void;
-  /** Returns why the agent's model is not to be called again; null while it may be. */
-  spent(): string | null;
+  /** Returns why the agent's model is not to be called; null while it may be. @param isRead whether the call's figures are */
+  spent(isRead: boolean): string | null;
   /** Called before the session's scratch folder may be used. */
   onScratch(): void;
 }

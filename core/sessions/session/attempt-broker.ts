@@ -70,7 +70,7 @@ export function attemptBroker(
           candidate.told?.(call);
           deps.onModelCall(call);
         },
-        spent: () => deps.spent(),
+        spent: (isRead) => deps.spent(isRead),
       }),
     ],
     install: plugin.manifest.install,

@@ -127,7 +127,7 @@ export class RunningSession {
       stop: (reason, error) => this.#stops.stop(reason, error),
       onUsed: () => this.#budget.hold(),
       onModelCall: (call) => this.#budget.called(call),
-      spent: () => this.#budget.spent(),
+      spent: (isRead) => this.#budget.spent(isRead),
       onScratch: () => void (this.#usesScratch = true),
     };
     this.#budget = new SessionBudget(this.#attemptDeps, { stops, stop: (reason, why) => this.stop(reason, why) });

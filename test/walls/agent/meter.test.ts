@@ -297,7 +297,7 @@ describe("callKind", () => {
 
 describe("createMeter", () => {
   const post = (path: string) => ({ method: "POST", path, headers: [], base: "https://api.example.com" });
-  function meter(spent: () => string | null = () => null) {
+  function meter(spent: (isRead: boolean) => string | null = () => null) {
     const calls: MeteredCall[] = [];
     let requests = 0;
     const wire = createMeter({ onRequest: () => requests++, onCall: (call) => calls.push(call), spent });

@@ -35,6 +35,12 @@ export class SessionBudget {
     this.#deps = { session, usage, rules, stream, ...ends };
   }
 
+  /** Whether what the session uses counts in a budget. */
+  get #isCounted(): boolean {
+    const { request: { budget }, account } = this.#deps.session;
+    return account !== null || budget?.cost !== undefined || budget?.tokens !== undefined;
+  }
+
   /** Counts a call of the model that the host saw. */
   called(call: MeteredCall): void {
     const { session: { account }, usage, stream } = this.#deps;
@@ -63,14 +69,14 @@ export class SessionBudget {
     else stop(reason, message);
   }
 
-  /** Returns why the agent's model is not to be called again; null while it may be. */
-  spent(): string | null {
+  /** Returns why the agent's model is not to be called; null while it may be. @param isRead whether the call's figures are */
+  spent(isRead: boolean): string | null {
     const { session: { request, account }, usage, rules, stops, stop } = this.#deps;
     const { cost, tokens, turns } = usage.all;
     const own = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
     const shared = own === null ? account?.spent() ?? null : null;
     const spent = own ?? shared;
-    if (spent === null) return null;
+    if (spent === null) return isRead || !this.#isCounted ? null : unread;
     const { reason, message } = spent;
     if (!this.#hasRefused) {
       this.#hasRefused = true;
@@ -82,6 +88,8 @@ export class SessionBudget {
     return `${message} The host refused this call of the model. End your work now.`;
   }
 }
+
+const unread = "The host cannot read what such a call uses, and the session has a budget. The host refused this call.";
 
 function refusedCall(refused: "budget_cost" | "budget_tokens"): ModelCallEvent {
   return {

@@ -28,8 +28,8 @@ interface MeterDeps {
   onRequest(): void;
   /** A call of a model is over. */
   onCall(call: MeteredCall): void;
-  /** Returns why no further call may begin; null while one may. */
-  spent(): string | null;
+  /** Returns why a call may not begin; null while it may. @param isRead whether its figures can be read */
+  spent(isRead: boolean): string | null;
 }
 
 /** Bytes of one token, about: of text, and of a stream, where there is much around each word. */
@@ -45,7 +45,7 @@ export function createMeter(deps: MeterDeps): Wire {
       const kind = callKind(request);
       if (kind === "free" && request.method !== "POST") return null;
       const protocol = typeof kind === "string" ? null : kind;
-      const why = deps.spent();
+      const why = deps.spent(kind !== "unknown");
       if (why !== null) return { mostSent: 0, answer: () => refused(why, protocol) };
       return protocol === null ? countOnly(deps) : new MeteredExchange(protocol, deps);
     },
@@ -58,7 +58,7 @@ function refused(message: string, protocol: MeteredProtocol | null): GivenAnswer
 }
 
 function countOnly({ onRequest, spent }: Pick<MeterDeps, "onRequest" | "spent">): WireFollower {
-  return { answered: () => onRequest(), refused: spent };
+  return { answered: () => onRequest(), refused: () => spent(true) };
 }
 
 class MeteredExchange implements WireFollower {
@@ -76,7 +76,7 @@ class MeteredExchange implements WireFollower {
   }
 
   refused(): string | null {
-    return this.#deps.spent();
+    return this.#deps.spent(true);
   }
 
   sent(piece: Buffer): void {

@@ -43,14 +43,14 @@ interface Program {
   /** Calls the model; returns the words of a refusal, or null. */
   call(answer: Answer): Promise<string | null>;
   /** Sends the head of a call alone. */
-  begin(): WireFollower;
+  begin(path?: string): WireFollower;
 }
 
 function session(agent: (program: Program) => Promise<void>, options: ScriptedSessionOptions = {}): ScriptedSession {
   let wire: Wire | undefined;
   const script = async (stage: Stage) => {
     await stage.opened.onCall("log", {});
-    const begin = () => wire!.begin(head) as WireFollower;
+    const begin = (path = head.path) => wire!.begin({ ...head, path }) as WireFollower;
     return void await agent({ stage, call: (answer) => call(wire!, answer), begin });
   };
   return new ScriptedSession([{ id: "a", scripts: [script], accessMode }], {
@@ -175,6 +175,21 @@ describe("a budget where the host sees the calls", () => {
     expect((await made.ended()).stop_reason).toBe("tokens" in budget ? "budget_tokens" : "budget_cost");
     expect(went).toBeGreaterThan(0);
     expect(went).toBeLessThanOrEqual(3);
+  });
+
+  test("refuses a call whose figures cannot be read, and the others go on; without a budget it goes too", async () => {
+    const tried = async (request: NonNullable<ScriptedSessionOptions["request"]>) => {
+      const begun: unknown[] = [];
+      const made = session(async ({ stage, call, begin }) => {
+        begun.push(begin("/v1/messages/batches"), begin("/v1/messages/count_tokens"));
+        begun.push(await call({ tokens_in: 10, tokens_out: 0 }));
+        stage.say(done);
+      }, { request });
+      expect((await made.ended()).stop_reason).toBe("end_turn");
+      return begun.map((one) => one !== null && typeof one === "object" && "answer" in one);
+    };
+    expect(await tried({ budget: { tokens: 100 } })).toEqual([true, false, false]);
+    expect(await tried({ budget: { turns: 9 } })).toEqual([false, false, false]);
   });
 
   test("holds for calls whose heads came before it was spent", async () => {
