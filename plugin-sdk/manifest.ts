@@ -204,6 +204,15 @@ export interface ModelEndpoint {
   base_url: string;
   /** Address where that variable has no value: `https://api.example.com`. */
   url: string;
+  /**
+   * Arguments that the host adds where it keeps the key, for a program that does not read the variable; `{}` stands for the
+   * address. The grant must allow the program with them.
+   */
+  args?: string[];
+  /** The access mode in which the program uses the key; absent: in each. */
+  access_mode?: "api";
+  /** Beginning of the names of the models that are there, for a program with models of several providers: `anthropic/`. */
+  models?: string;
 }
 
 /** Settings of a program, in TOML, that choose a provider by its name, from tables of providers. */
@@ -319,6 +328,9 @@ const modelEndpointSchema = exactly<ModelEndpoint>()(
     key: text,
     base_url: text,
     url: Type.String({ pattern: "^https?://[^/]", maxLength: 1024 }),
+    args: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 32 })),
+    access_mode: Type.Optional(Type.Literal("api")),
+    models: Type.Optional(text),
   }, closed),
 );
 

@@ -57,7 +57,7 @@ export interface RouteOptions {
   require?: AgentCapabilities | undefined;
   /** The session's request: its model and prompt size affect the choice. */
   request?:
-    | Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry" | "env">>
+    | Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry" | "env" | "replay_of">>
     | undefined;
 }
 
@@ -149,7 +149,7 @@ class HostRoutes implements Routes {
     const { wanted } = wish;
     const isWanted = ({ id, enabled }: Plugin) => wanted === "auto" ? enabled : wanted.includes(id);
     const considered = typeof wanted === "string" && wanted !== "auto"
-      ? [await this.#named(wanted, options.request?.env)]
+      ? [await this.#named(wanted, options.request)]
       : [
         ...await this.#describe(listed(this.#deps).filter(isWanted), { env: options.request?.env }),
         ...this.#unavailable(),
@@ -221,11 +221,13 @@ class HostRoutes implements Routes {
   }
 
   /** Does not ask the agent of an adapter that is named alone first: its session says whether it can run. */
-  async #named(id: string, env: SessionRequest["env"]): Promise<RoutableAgent> {
+  async #named(id: string, { env, replay_of }: RouteOptions["request"] = {}): Promise<RoutableAgent> {
     const plugin = this.#deps.plugin(id);
     if (!plugin?.enabled) throw unknownAdapter(id, [...this.#deps.plugins(), ...stoppedPlugins(this.#deps.problems())]);
     if (plugin.manifest.access_modes) await this.#counters.refresh();
-    return this.#agentOf(plugin, this.#board.known(id) ?? unasked, await this.#keysOf(plugin, env));
+    // A replay needs no key.
+    const missing = replay_of === undefined ? await this.#keysOf(plugin, env) : noKeyMissing;
+    return this.#agentOf(plugin, this.#board.known(id) ?? unasked, missing);
   }
 
   #unavailable(): RoutableAgent[] {

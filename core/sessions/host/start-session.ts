@@ -26,7 +26,7 @@ import {
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { NamedBudgets } from "../session/spend/named-budgets.ts";
-import { seesCalls, sharedBudget, unseen } from "../session/spend/seen-calls.ts";
+import { modelEndpoints, seesCalls, sharedBudget, unseen } from "../session/spend/seen-calls.ts";
 import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
@@ -275,15 +275,21 @@ async function makeCandidate(
   const fitted = { ...fitToPlugin(request, plugin), ...handedTrace(settings, { sessionId, request }) };
   // Without a price the adapter is refused: its next mode may be another model, of another server.
   const { rights, effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
-  const isSeen = seesCalls(plugin, { request: fitted, effective, secrets });
+  const gateway = await ownGateway(plugin);
+  const endpoints = modelEndpoints(plugin.manifest, {
+    mode: way.access_mode,
+    gateway: gateway?.program.binary ?? null,
+  });
+  const isSeen = seesCalls(plugin, { endpoints, request: fitted, effective, secrets });
   const inCluster = settings.manifest?.cluster !== undefined;
   const budgets = deps.budgets.covering(fitted);
-  const paid = { modes: [firstMode, way.access_mode], options: plugin.config, seesCalls: isSeen, budgets, inCluster };
+  const modes = [firstMode, way.access_mode];
+  const paid = { modes, options: plugin.config, seesCalls: isSeen, endpoints, budgets, inCluster };
   const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
   if (unenforced.length > 0 && request.best_effort !== true) {
     const areShared = unenforced.every((field) => field.startsWith("budgets."));
     const areSeen = unenforced.every((field) => field === "record" || field.startsWith("budgets."));
-    const isUnpriced = (unenforced.join() === "budget.cost" || areShared && isSeen) && !isPriced(fitted, paid);
+    const isUnpriced = areShared || unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
     if (areShared && inCluster) throw sharedBudget(unenforced);
     const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
     if (lacked.length === unenforced.length) throw takesNone(plugin.id, lacked);
@@ -305,7 +311,8 @@ async function makeCandidate(
       takesOutputSchema: accepts(plugin.manifest, "output_schema"),
     }),
     accessMode: way.access_mode,
-    hasOwnGateway: (await ownGateway(plugin)) !== null,
+    endpoints,
+    hasOwnGateway: gateway !== null,
     limitedUntil: way.limited_until === undefined || fitted.replay_of !== undefined
       ? null
       : Date.parse(way.limited_until),

@@ -4,6 +4,7 @@ import type { ProjectMemory } from "../../../plugin-sdk/context.ts";
 import type { SessionStartedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { HeldChange } from "../../../plugin-sdk/held.ts";
+import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { AttachmentPart } from "../../../plugin-sdk/messages.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest, TurnTerms } from "../../../plugin-sdk/request.ts";
@@ -71,6 +72,8 @@ export interface Candidate {
   briefedRequest: (() => Promise<SessionRequest>) | null;
   /** How the agent is reached; null when the plugin names no access mode. */
   accessMode: AccessMode | null;
+  /** Places for which the host keeps the keys of its programs. */
+  endpoints: ModelEndpoint[];
   /** Whether the person's settings send the agent to a gateway of their own: what that bills is unknown. */
   hasOwnGateway?: boolean;
   /** When its agent can be used again, in milliseconds since 1970; null when it is not limited. */

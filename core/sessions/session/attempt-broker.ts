@@ -1,4 +1,3 @@
-import type { Manifest, ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import {
   containsPrograms,
@@ -60,7 +59,7 @@ export function attemptBroker(
     programRead: programRead(plugin),
     settingsOf: plugin.settings_of,
     gitMounts: () => deps.git.mounts(),
-    endpoints: endpointsOf(plugin.manifest),
+    endpoints: candidate.endpoints,
     // The record comes first: in a replay it answers every call, and no budget is asked.
     wires: [
       ...(box === null ? [] : [box.wire((error) => deps.stop("fatal", error))]),
@@ -94,9 +93,4 @@ export function attemptBroker(
       return asked === null ? null : await requests.wait(asked);
     },
   });
-}
-
-/** The manifest's endpoints. Where it sets the variable of the address itself, that is the address. */
-function endpointsOf({ endpoints = [], cli }: Manifest): ModelEndpoint[] {
-  return endpoints.map((endpoint) => ({ ...endpoint, url: cli?.env_vars?.[endpoint.base_url] ?? endpoint.url }));
 }

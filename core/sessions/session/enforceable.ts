@@ -1,5 +1,11 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
-import type { AcceptedField, Manifest, ReportedFact, TalkAbility } from "../../../plugin-sdk/manifest.ts";
+import type {
+  AcceptedField,
+  Manifest,
+  ModelEndpoint,
+  ReportedFact,
+  TalkAbility,
+} from "../../../plugin-sdk/manifest.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Part } from "../../../plugin-sdk/messages.ts";
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
@@ -37,6 +43,8 @@ interface Paid {
   options?: Record<string, unknown>;
   /** Whether the host sees the calls of the agent's model; default: no. */
   seesCalls?: boolean;
+  /** Places for which the host keeps keys; default: the manifest's. */
+  endpoints?: readonly ModelEndpoint[];
   /** The operator's budgets that cover the session, by name. */
   budgets?: readonly (readonly [name: string, budget: BudgetSettings])[];
   /** Whether other machines spend from them, too. */
@@ -64,6 +72,8 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
   const counted = (held("tokens") || paid.seesCalls === true) &&
     (manifest.access_modes ?? []).some(({ type }) => type === "api");
   const meters = paid.seesCalls === true && paid.inCluster !== true;
+  // Without access modes there are no prices.
+  const prices = (paid.modes ?? []).every((mode) => mode !== null) && isPriced(request, paid);
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
     ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
@@ -77,13 +87,13 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["approval", approval !== undefined && approval !== "all", held("permissions")],
     ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
     ["record", request.record !== undefined, paid.seesCalls === true],
-    ["replay_of", request.replay_of !== undefined, (manifest.endpoints ?? []).length > 0],
+    ["replay_of", request.replay_of !== undefined, (paid.endpoints ?? manifest.endpoints ?? []).length > 0],
     ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
     ["budget.tokens", budget.tokens !== undefined, held("tokens") || paid.seesCalls === true],
     ...(paid.budgets ?? []).map(([name, { cost }]): typeof rows[number] => [
       `budgets.${name}`,
       true,
-      meters && (cost === undefined || isPriced(request, paid)),
+      meters && (cost === undefined || prices),
     ]),
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],

@@ -25,6 +25,8 @@ interface ContainedRun {
   permission: RunPermission;
   /** Real paths of the program and of files that its arguments name. */
   shown: readonly string[];
+  /** @throws {BulkheadError} `permission_denied` where the program may not be started with these arguments as well */
+  demandArgs(more: readonly string[]): void;
 }
 
 /**
@@ -34,7 +36,7 @@ interface ContainedRun {
 export async function containRun(
   scope: BrokerScope,
   command: Command,
-  { permission, shown }: ContainedRun,
+  { permission, shown, demandArgs }: ContainedRun,
 ): Promise<Command & { contained: boolean; sockets?: SeenSockets | undefined }> {
   const { options } = scope;
   const shm = join(wallsFolder(options.tempDir), "shm");
@@ -57,11 +59,15 @@ export async function containRun(
     addresses: modelAddresses(permission, options),
   });
   const viewed = scope.walls.view({ binary, shown, env: kept.env });
+  demandArgs(kept.added.flatMap(({ args }) => args));
   const run = async (env: Command["env"], changes: Partial<AgentView>) => {
     let sockets: SeenSockets | undefined;
     const onSockets = (seen: SeenSockets) => void (sockets = seen);
     const view = { ...await viewed, shm, ...changes, onSockets };
-    const contained = await containAgent({ ...bounded, args: kept.args, env }, view);
+    const added = kept.added.flatMap(({ args, variable }) =>
+      args.map((text) => text.replace("{}", env[variable] ?? ""))
+    );
+    const contained = await containAgent({ ...bounded, args: [...kept.args, ...added], env }, view);
     return { ...contained, contained: true, sockets };
   };
   if (options.programNet === undefined) return await run(kept.env, {});
@@ -134,6 +140,8 @@ interface KeptStart {
   env: Record<string, string>;
   args: string[];
   endpoints: Map<string, EgressEndpoint>;
+  /** Arguments that tell the program the address of a variable. */
+  added: { variable: string; args: readonly string[] }[];
 }
 
 /** Beginnings by which programs tell kinds of keys apart; what follows them is secret. */
@@ -159,7 +167,8 @@ function keepKeys(
 ): KeptStart {
   const standIns = new Map<string, { key: string; placeholder: string }>();
   const places = new Map<string, EgressEndpoint & { keys: { key: string; placeholder: string }[] }>();
-  for (const { key: variable, base_url } of endpoints.filter(({ program }) => program === binary)) {
+  const added: KeptStart["added"] = [];
+  for (const { key: variable, base_url, args: more = [] } of endpoints.filter(({ program }) => program === binary)) {
     // A replay needs none, and has none to give away.
     const key = isReplay ? randomId() : env[variable];
     const address = addresses.get(base_url);
@@ -171,13 +180,14 @@ function keepKeys(
       { url: checkedAddress(address, { binary, variable: base_url }), unasked: address.by === "client", keys: [] };
     if (!place.keys.includes(standIn)) place.keys.push(standIn);
     places.set(base_url, place);
+    if (more.length > 0) added.push({ variable: base_url, args: more });
   }
   const sought = [...standIns.values()].filter(({ key }) => key.length >= shortestSought);
   const without = (text: string) =>
     sought.reduce((changed, { key, placeholder }) => changed.replaceAll(key, placeholder), text);
   const changed = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, without(value)]));
   for (const [variable, { placeholder }] of standIns) changed[variable] = placeholder;
-  return { env: changed, args: args.map(without), endpoints: places };
+  return { env: changed, args: args.map(without), endpoints: places, added };
 }
 
 function placeholderOf(key: string): string {

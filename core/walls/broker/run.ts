@@ -107,7 +107,8 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const placed = await placeMcpConfig(scope, { binary, args: allArgs });
   const plain = { file, args: placed.args, cwd, env };
   const shown = [file, real, ...(placed.file === null ? [] : [placed.file])];
-  const command = await containRun(scope, plain, { permission, shown });
+  const demandArgs = (more: readonly string[]) => demandAdded(scope, { binary, args, more });
+  const command = await containRun(scope, plain, { permission, shown, demandArgs });
   await temporary;
   scope.signal.throwIfAborted();
   const mayRun = scope.options.workMayBegin?.then(() => scope.signal.throwIfAborted());
@@ -169,6 +170,16 @@ async function demandRun(
     call,
   });
   return decided.allowed && decided.run ? decided.run : { binary };
+}
+
+/** Refuses arguments of an endpoint that no grant allows: they are the manifest's, as those of its adapter are. */
+function demandAdded(
+  { options: { rights }, authority }: BrokerScope,
+  { binary, args, more }: { binary: string; args: readonly string[]; more: readonly string[] },
+): void {
+  if (more.length === 0 || rights.decide({ kind: "run", binary, args: [...args, ...more] }).allowed) return;
+  const because = `no grant allows the arguments that tell it the address of its model (${argumentsLine(more)})`;
+  throw authority.forbid("run", binary, { because, grantable: true });
 }
 
 /** Writes arguments as a pattern that allows them; text such as a prompt becomes a placeholder. */

@@ -1,6 +1,7 @@
 import {
   type Answer,
   argumentPieces,
+  type Asked,
   type Failure,
   field,
   frame,
@@ -16,13 +17,13 @@ import {
   wholeText,
 } from "./exchange.ts";
 
-const usage = {
+const usageOf = ({ cached = 0 }: Asked) => ({
   input_tokens: 100,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: cached },
   output_tokens: 20,
   output_tokens_details: { reasoning_tokens: 5 },
   total_tokens: 120,
-};
+});
 
 /** OpenAI's Responses API. */
 export const openaiResponses: Protocol = {
@@ -57,12 +58,21 @@ export const openaiResponses: Protocol = {
     if (answer.thinking.length > 0) yield* reasoning(answer, { send, output });
     yield* message(answer, { send, output });
     for (const call of answer.calls) yield* toolCall(call, { send, output });
-    yield send("response.completed", { response: { ...response, status: "completed", output, usage } });
+    yield send("response.completed", { response: { ...response, status: "completed", output, usage: usageOf(asked) } });
   },
 
-  async whole(answer, { model }) {
+  async whole(answer, asked) {
     const output = [textItem(await wholeText(answer)), ...answer.calls.map((call) => callItem(call))];
-    return { id: "resp_mock", object: "response", created_at: 1, model, status: "completed", output, usage };
+    const usage = usageOf(asked);
+    return {
+      id: "resp_mock",
+      object: "response",
+      created_at: 1,
+      model: asked.model,
+      status: "completed",
+      output,
+      usage,
+    };
   },
 
   fail(failure) {

@@ -1,20 +1,19 @@
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
-import { type Agent, key, type Prepared, type Setting } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import { agents as allAgents } from "./agents.ts";
+import { byKey } from "./by-key.ts";
 import { type CaseName, cases } from "./cases.ts";
-import { opencodeEnv } from "./own-adapters.ts";
-import { type Home, openHome, openPlace, type Place, processesOf, writeInto } from "./place.ts";
+import { type Home, openHome, openPlace, type Place, processesOf } from "./place.ts";
 import { killQuietly, openHost, patienceMs, prompt, requestOf } from "./run-case.ts";
 
-/** Agents that can be told the address of their model in a variable. */
-const ids = ["claude-code", "gemini-cli", "opencode"];
+/** Agents that can be told the address of their model. */
+const ids = ["claude-code", "codex", "gemini-cli", "opencode"];
 const named = process.env["AGENTS"]?.split(",") ?? ids;
 const agents = allAgents.filter(({ id }) => ids.includes(id) && named.includes(id));
 // One of each at least: a suite without a test is red.
@@ -66,7 +65,7 @@ interface Played {
 async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
   const place = await openPlace();
   const model = models.open(cases[name].scenario, { workdir: place.workdir, offersTools: agent.tools });
-  const prepared = await prepareSeen(agent, { name, model, place });
+  const prepared = await byKey(agent).prepare({ name, model, place });
   const { host, plugin } = await openHost(prepared, { place, model });
   try {
     const { manifest: { endpoints = [], reports } } = plugin;
@@ -99,39 +98,6 @@ async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
     for (const { pid } of await processesOf(place)) killQuietly(pid);
     await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
-}
-
-/** An agent that is told the address of its model in a variable; its manifest then says so. */
-const seen: Record<string, { endpoint: string; prepare(setting: Setting): Promise<Record<string, string>> }> = {
-  opencode: {
-    endpoint: "{ program: opencode, key: OPENAI_API_KEY, base_url: MOCK_URL, url: 'https://api.example.com' }",
-    async prepare(setting) {
-      const { OPENCODE_CONFIG: file = "", ...env } = await opencodeEnv(setting);
-      const settings = (await readFile(file, "utf8")).replace(setting.model.url, "{env:MOCK_URL}")
-        .replace(`"${key}"`, '"{env:OPENAI_API_KEY}"');
-      await writeInto(join(setting.place.workdir, "settings", "agent.json"), settings);
-      return { ...env, OPENCODE_CONFIG: "settings/agent.json", OPENAI_API_KEY: key, MOCK_URL: setting.model.url };
-    },
-  },
-};
-
-async function prepareSeen(agent: Agent, setting: Setting): Promise<Prepared> {
-  const one = seen[agent.id];
-  if (one === undefined) return await agent.prepare(setting);
-  const { request } = await agent.prepare(setting);
-  const env = await one.prepare(setting);
-  await rm(join(setting.place.workdir, "mock-settings"), { recursive: true, force: true });
-  const folder = join(setting.place.root, "packages", agent.id);
-  await cp(agent.folder, folder, { recursive: true });
-  const file = join(folder, "plugin.yaml");
-  const manifest = await readFile(file, "utf8");
-  const names = Object.keys(env).filter((name) => !manifest.includes(`- ${name}\n`));
-  const granted = manifest.replace(
-    /^( +)env:\n/m,
-    (line, indent: string) => line + names.map((name) => `${indent}  - ${name}\n`).join(""),
-  );
-  await writeFile(file, `${granted}\nendpoints:\n  - ${one.endpoint}\n`);
-  return { folder, request: { ...request, env } };
 }
 
 /** Names of all interfaces that the processes of a place have in a network of their own. */

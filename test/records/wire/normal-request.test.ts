@@ -30,6 +30,7 @@ describe("normalCall takes for the same", () => {
     ["an id of a call", { id: "toolu_01A2b3C4d5E6f7G8h9" }, { id: "toolu_09Z8y7X6w5V4u3T2s1" }],
     ["a commit", "[main 1a2b3c4] done", "[main 9f8e7d6] done"],
     ["how JSON is written", ["é", { a: 1 }], '[ "\\u00e9",\n{"a" :1}]\n'],
+    ["an output of Codex", "Chunk ID: 211b12", "Chunk ID: 123456"],
     ["a port", "http://127.0.0.1:3128/x and localhost:41233", "http://127.0.0.1:4000/x and localhost:50001"],
   ])("%s", async (_what, one, two) => {
     expect(await textOf(one)).toBe(await textOf(two));

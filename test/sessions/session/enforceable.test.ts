@@ -92,6 +92,24 @@ test("a cost is no limit where the model has no known price, whoever would name 
   expect(unenforceableFields(request, { ...manifest, reports: ["tokens", "cost"] }, { modes: [unpriced] })).toEqual([]);
 });
 
+test("a budget of the operator's holds where the host sees the calls, of money where they have prices too", () => {
+  const mode = { type: "api" as const, enabled: true, model: "m", max_tokens: 1 };
+  const pricing = { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: "USD" };
+  const budgets = [["t", { tokens: 1 }], ["c", { cost: 1 }]] as const;
+  const open = (paid: Parameters<typeof unenforceableFields>[2]) =>
+    unenforceableFields(asked, { ...bare, reports: ["tokens", "cost"] }, {
+      budgets,
+      modes: [{ ...mode, pricing }],
+      ...paid,
+    });
+  expect(open({ seesCalls: true })).toEqual([]);
+  expect(open({})).toEqual(["budgets.t", "budgets.c"]);
+  expect(open({ seesCalls: true, inCluster: true })).toEqual(["budgets.t", "budgets.c"]);
+  expect(open({ seesCalls: true, modes: [null] })).toEqual(["budgets.c"]);
+  expect(open({ seesCalls: true, modes: [{ ...mode, pricing: { ...pricing, output_per_1k_tokens: null } }] }))
+    .toEqual(["budgets.c"]);
+});
+
 test("of a tool without code it follows from its template and its rules", () => {
   const tool = (cli: Partial<CliTool>): Manifest => ({
     ...bare,

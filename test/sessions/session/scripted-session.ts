@@ -195,6 +195,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
       ...omitUndefined({ output_schema: outputSchema, continue_from: agentSession ?? undefined }),
     }),
     accessMode,
+    endpoints: [],
     limitedUntil: null,
     started: () => {},
     ended: () => {},

@@ -181,6 +181,37 @@ describe("the address that a key goes to", () => {
   });
 });
 
+describe("arguments that tell a program its address", () => {
+  const told = (args: string[], env: string[] = ["MODEL_KEY", "MODEL_URL"]): Partial<SessionBrokerOptions> => ({
+    permissions: { run: [{ binary: "sh", args, env }] },
+    endpoints: [{
+      program: "sh",
+      key: "MODEL_KEY",
+      base_url: "MODEL_URL",
+      url: "https://api.example.com",
+      args: ["--at", "url={}"],
+    }],
+  });
+  const script = 'echo "$0 $1"';
+
+  test("are added where the host keeps the key, and nowhere else", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const added = await makeAgent(told(["-c {}", "-c {} --at url={}"]));
+    expect(await added.run(script)).toMatch(/^--at url=http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\n$/);
+    delete process.env["MODEL_KEY"];
+    expect(await (await makeAgent(told(["-c {}", "-c {} --at url={}"]))).run(script)).toMatch(/^\S*sh \n$/);
+  });
+
+  test("must be granted as those of the adapter", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { run, events } = await makeAgent(told(["-c {}"]));
+    const error = await errorOf(run(script));
+    expect(error).toMatchObject({ code: "permission_denied", details: { permission: "run", target: "sh" } });
+    expect(error.message).toContain("no grant allows the arguments that tell it the address of its model");
+    expect(events.filter(({ type }) => type === "process_spawned")).toEqual([]);
+  });
+});
+
 describe("a key that the host keeps", () => {
   test("is in no variable and no argument, whatever the adapter calls it", async (context) => {
     await needsWall(context, "bubblewrap");

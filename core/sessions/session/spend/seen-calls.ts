@@ -1,13 +1,30 @@
+import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { Manifest, ModelEndpoint } from "../../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { containsPrograms, mayRunFree } from "../../../packages/permissions/contained-programs.ts";
 
+/**
+ * Returns the endpoints of a plugin's programs in an access mode. Where the manifest sets the variable of the address itself,
+ * that is the address.
+ * @param gateway program that the person's own settings send elsewhere, with its key
+ */
+export function modelEndpoints(
+  { endpoints = [], cli }: Manifest,
+  { mode, gateway }: { mode: AccessMode | null; gateway: string | null },
+): ModelEndpoint[] {
+  return endpoints
+    .filter(({ program, access_mode = mode?.type }) => program !== gateway && access_mode === mode?.type)
+    .map((endpoint) => ({ ...endpoint, url: cli?.env_vars?.[endpoint.base_url] ?? endpoint.url }));
+}
+
 /** Request and permissions of a session. */
 interface Allowed {
-  request: Pick<SessionRequest, "env">;
+  endpoints: readonly ModelEndpoint[];
+  request: Pick<SessionRequest, "env" | "model">;
   effective: Permissions;
   secrets: ReadonlyMap<string, string>;
 }
@@ -18,15 +35,17 @@ interface Allowed {
  */
 export function seesCalls(
   plugin: Plugin,
-  { request: { env = {} }, effective: { run = [] }, secrets }: Allowed,
+  { endpoints, request: { env = {}, model = "" }, effective: { run = [] }, secrets }: Allowed,
 ): boolean {
-  const { endpoints = [], cli } = plugin.manifest;
+  const { cli } = plugin.manifest;
   const programs = run.filter(({ binary }) => endpoints.some(({ program }) => program === binary));
   if (!containsPrograms(plugin) || programs.length === 0) return false;
   const hasValue = (key: string) => (env[key] ?? secrets.get(key) ?? cli?.env_vars?.[key] ?? hostEnv(key) ?? "") !== "";
   return programs.every(({ binary, env: granted = [] }) =>
     !mayRunFree(plugin, binary) &&
-    endpoints.some(({ program, key }) => program === binary && granted.includes(key) && hasValue(key))
+    endpoints.some(({ program, key, models = "" }) =>
+      program === binary && granted.includes(key) && hasValue(key) && model.startsWith(models)
+    )
   );
 }
 

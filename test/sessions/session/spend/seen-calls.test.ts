@@ -1,7 +1,8 @@
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
 import { unenforceableFields } from "../../../../core/sessions/session/enforceable.ts";
-import { seesCalls } from "../../../../core/sessions/session/spend/seen-calls.ts";
+import { modelEndpoints, seesCalls } from "../../../../core/sessions/session/spend/seen-calls.ts";
+import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
 import type { Plugin } from "../../../../core/packages/manifest/plugin.ts";
 import type { RunPermission } from "../../../../plugin-sdk/permissions.ts";
 import { fakePlugin } from "../../../doors/cli/fake-host.ts";
@@ -19,10 +20,11 @@ const env = { SEEN_CALLS_KEY: "k" };
 
 function isSeen(
   plugin: Plugin,
-  request: { env?: Record<string, string> },
+  request: { env?: Record<string, string>; model?: string },
   secrets = new Map<string, string>(),
 ): boolean {
-  return seesCalls(plugin, { request, effective: plugin.grant, secrets });
+  const endpoints = modelEndpoints(plugin.manifest, { mode: null, gateway: null });
+  return seesCalls(plugin, { endpoints, request, effective: plugin.grant, secrets });
 }
 
 afterEach(() => void delete process.env["SEEN_CALLS_KEY"]);
@@ -42,6 +44,24 @@ test("seesCalls: not of a program outside the walls, without the key, or that no
   expect(isSeen(agent([{ ...run, binary: "other" }]), { env })).toBe(false);
   const { os_walls } = agent();
   expect(isSeen(agent([run], { os_walls: { ...os_walls, agents: "off" } }), { env })).toBe(false);
+});
+
+test("seesCalls: of a program with models of several providers those of the endpoint", () => {
+  const plugin = agent();
+  plugin.manifest.endpoints![0]!.models = "near/";
+  expect([isSeen(plugin, { env, model: "near/m" }), isSeen(plugin, { env, model: "far/m" }), isSeen(plugin, { env })])
+    .toEqual([true, false, false]);
+});
+
+test("modelEndpoints: those of the access mode, none of a program that the person sends elsewhere", () => {
+  const { manifest } = agent();
+  const api = { type: "api", enabled: true, model: "m" } as AccessMode;
+  const plan = { type: "subscription", enabled: true, plan: "p" } as AccessMode;
+  const count = (mode: AccessMode | null, gateway: string | null = null) =>
+    modelEndpoints(manifest, { mode, gateway }).length;
+  expect([count(api), count(plan), count(null), count(api, "agent"), count(api, "other")]).toEqual([1, 1, 1, 0, 1]);
+  manifest.endpoints![0]!.access_mode = "api";
+  expect([count(api), count(plan), count(null)]).toEqual([1, 0, 0]);
 });
 
 test("unenforceableFields: a budget of tokens holds where the calls are seen, one of cost where they have prices too", () => {
