@@ -89,6 +89,22 @@ describe("a session whose host was killed", { timeout: 120_000 }, () => {
     expect(others).toEqual([]);
   });
 
+  test("leaves the rest of its budget to what goes on with it", async () => {
+    const usage = '{ type: "usage", scope: "session", tokens_in: 30, tokens_out: 10, tokens_cached: null, cost: null }';
+    const code = forgetsNothing.replace('yield { type: "output"', `yield ${usage};\n      yield { type: "output"`);
+    const manifest = "accepts: [continue_from]\nreports: [tokens]";
+    const request = { resume: "after_restart", budget: { tokens: 100 } } as const;
+    const { setting, id } = await killedHost({ code, manifest, request });
+    const next = await nextHost(setting);
+    const { resumed_as } = (await endOf(next, id)).result;
+    expect((await endOf(next, resumed_as!)).result.requested.budget).toEqual({ tokens: 60 });
+
+    const spent = await killedHost({ code, manifest, request: { ...request, budget: { tokens: 40 } } });
+    const { result } = await endOf(await nextHost(spent.setting), spent.id);
+    expect(result).not.toHaveProperty("resumed_as");
+    expect(result.error?.hint).toContain("It was not resumed: its budget is spent.");
+  });
+
   test("is gone on with by another one, and each result names the other", async () => {
     const { setting, id, events } = await killedHost();
     const next = await nextHost(setting);

@@ -1,6 +1,7 @@
 import { attachmentsOf } from "../../../plugin-sdk/conversation.ts";
 import type { Follows } from "../../../plugin-sdk/envelope.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
+import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
@@ -12,6 +13,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { AttachmentStore } from "./attachments/attachment-store.ts";
 import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import type { LiveSession, LiveSessions } from "./live-sessions.ts";
+import { leftOf } from "./run-loop.ts";
 import type { OwnSessions } from "./talk/recall.ts";
 
 interface ResumeDeps {
@@ -31,8 +33,8 @@ const goOn = "The host that ran you was restarted while you worked, so your last
 
 /**
  * Makes the function that goes on with sessions which a killed host left open. It starts a session of its own that
- * continues the agent's own one: the agent remembers, the host knows nothing of the earlier session but its request, and
- * deadlines and budgets start again.
+ * continues the agent's own one: the agent remembers, the host knows nothing of the earlier session but its request and what
+ * is left of its budget. Deadlines start again.
  */
 export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<AfterRestart> {
   return async (resumable) => {
@@ -116,7 +118,12 @@ export function lostResumer(
     try {
       await carried.bring(request.content ?? []);
       const session = await sessions.start(
-        { ...kept, prompt: goOnElsewhere + request.prompt, ...(clone === undefined ? {} : { workspace: "worktree" }) },
+        {
+          ...kept,
+          ...omitUndefined({ budget: budgetOf(resumable) }),
+          prompt: goOnElsewhere + request.prompt,
+          ...(clone === undefined ? {} : { workspace: "worktree" }),
+        },
         { adapter: adapter_id, sessionId },
         {
           resumed: { from: session_id, times: times + 1 },
@@ -195,14 +202,27 @@ export function ownSessions(plugin: Plugin | undefined): OwnSessions {
 }
 
 /** Returns why a session can go on neither on its own machine nor on another one. */
-function whyNeither({ request, adapter_id, times }: Resumable, plugin: Plugin | undefined): string | null {
+function whyNeither({ request, adapter_id, times, used }: Resumable, plugin: Plugin | undefined): string | null {
   if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
   if (Object.keys(request.env ?? {}).length > 0) return "the values of its env were not kept";
+  const { cost = 1, tokens = 1 } = budgetOf({ request, used }) ?? {};
+  if (cost <= 0 || tokens < 1) return "its budget is spent";
   return times >= maxTimes ? `it was resumed ${times} times already` : null;
 }
 
-function requestOf({ request, agent_session_id }: Resumable): SessionRequest {
+/** Returns what is left of a session's budget. */
+function budgetOf({ request: { budget }, used }: Pick<Resumable, "request" | "used">): Budget | undefined {
+  return budget && leftOf(budget, used);
+}
+
+function requestOf({ request, used, agent_session_id }: Resumable): SessionRequest {
   // The agent has read the context files; the key stands for the session that was cut off.
   const { context_files: _read, idempotency_key: _used, fork: _made, ...kept } = request;
-  return { ...kept, prompt: goOn, ...(agent_session_id === null ? {} : { continue_from: agent_session_id }) };
+  const budget = omitUndefined({ budget: budgetOf({ request, used }) });
+  return {
+    ...kept,
+    ...budget,
+    prompt: goOn,
+    ...(agent_session_id === null ? {} : { continue_from: agent_session_id }),
+  };
 }

@@ -81,6 +81,8 @@ export interface Resumable {
   agent_session_id: string | null;
   /** Number of sessions that have continued that agent's session already. */
   times: number;
+  /** Cost and tokens of the session so far; null where they are not known. */
+  used: { cost: number | null; tokens: number | null };
   conversation_id: string;
   /** The turn that was cut off. */
   turn: number;
@@ -206,6 +208,7 @@ class InterruptedSession {
       adapter_id: this.#last.adapter.id,
       agent_session_id: this.#agentSessionId,
       times: event.times_resumed ?? 0,
+      used: { cost: this.#usage.cost, tokens: this.#usage.tokens },
       conversation_id,
       turn: this.#turn ?? turn + 1,
       pending: this.#mailbox.pending,

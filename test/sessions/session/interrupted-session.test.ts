@@ -150,3 +150,42 @@ test("endInterrupted says by what the last attempt was held, and not by what the
   const first = await endOf(cut.slice(0, 2));
   expect(first.provenance).toMatchObject({ adapter_id: "alpha", grants: { kv: true } });
 });
+
+const modelCall = (cost: number | null, more: object = {}) => ({
+  type: "model_call",
+  model: "m",
+  status: 200,
+  tokens_in: 10,
+  tokens_out: 1,
+  tokens_cached: 0,
+  cost,
+  currency: "USD",
+  ...more,
+});
+
+test("a killed session has used what its calls cost, and what goes on with it gets the rest of the budget", async () => {
+  const more = [
+    modelCall(1),
+    modelCall(0.5),
+    modelCall(null, { status: null, refused: "budget_cost", tokens_in: null }),
+  ];
+  const events = await goesOn({ resume: "after_restart", budget: { cost: 2, tokens: 100, turns: 3 } }, more);
+  const { usage } = await endOf(events);
+  expect(usage).toMatchObject({ cost: 1.5, currency: "USD", tokens_in: 20, tokens_out: 2, basis: "wire" });
+  expect(usage.wire).toMatchObject({ calls: 2, cost: 1.5 });
+  async function* pages() {
+    yield events;
+  }
+  const { resumable } = await readInterrupted(pages(), events.length);
+  expect(resumable).toMatchObject({ used: { cost: 1.5, tokens: 22 } });
+});
+
+test("a killed session is charged for answers that broke off, as far as they were told", async () => {
+  const more = [modelCall(1), modelCall(0.25, { tokens_out: null, partial: true })];
+  const events = await goesOn({ resume: "after_restart" }, more);
+  async function* pages() {
+    yield events;
+  }
+  const { resumable } = await readInterrupted(pages(), events.length);
+  expect(resumable).toMatchObject({ used: { cost: 1.25, tokens: 21 } });
+});

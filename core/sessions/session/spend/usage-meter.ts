@@ -103,7 +103,7 @@ export class UsageMeter {
   /** Returns what the session has cost so far at most, or null while unknown. */
   get cost(): number | null {
     const [said, seen] = [this.#most().cost, this.#wire.calls === 0 ? null : this.#wire.most.cost];
-    return this.isSeen && seen !== null ? seen : larger(said, seen);
+    return this.isSeen && this.#wire.isPriced ? seen : larger(said, seen);
   }
 
   /** Returns the input and output tokens so far, or null while unknown. */

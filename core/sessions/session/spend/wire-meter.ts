@@ -9,10 +9,15 @@ import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigur
 const tolerated = 0.05;
 
 /** A call, as far as its figures go. */
-export type CountedCall = Pick<
-  MeteredCall,
-  "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known" | "by_size"
->;
+export interface CountedCall extends
+  Pick<
+    MeteredCall,
+    "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known" | "by_size"
+  > {
+  /** As it was told before; absent: it follows from the prices. */
+  cost?: number | null;
+  currency?: string | null;
+}
 
 /** Cost of some calls; null where one of them has no price. */
 interface Sum {
@@ -26,8 +31,9 @@ export class WireMeter {
   #unknown = 0;
   #tokens = { tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
   #cost: Sum = { cost: 0, currency: null };
-  /** What a budget counts: {@link chargeOf} of each call. */
-  #most: Sum & { tokens: number } = { cost: 0, currency: null, tokens: 0 };
+  /** What a budget counts: {@link chargeOf} of each call, without the cost of one that has none. */
+  #most = { cost: 0, tokens: 0 };
+  #isPriced = true;
 
   /** Counts a call. One that failed costs nothing. */
   take(call: CountedCall, access: AgentAccess | null): void {
@@ -35,8 +41,9 @@ export class WireMeter {
     if (!call.is_known) this.#unknown++;
     for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) this.#tokens[name] += call[name] ?? 0;
     this.#cost = added(this.#cost, costOf(call, access, priceUsage));
-    const { tokens, ...most } = chargeOf(call, access);
-    this.#most = { ...added(this.#most, most), tokens: this.#most.tokens + tokens };
+    const { tokens, cost } = chargeOf(call, access);
+    this.#most = { cost: roundMoney(this.#most.cost + (cost ?? 0)), tokens: this.#most.tokens + tokens };
+    this.#isPriced &&= cost !== null;
   }
 
   get calls(): number {
@@ -48,9 +55,14 @@ export class WireMeter {
     return this.#tokens.tokens_in + this.#tokens.tokens_out;
   }
 
-  /** Returns what the calls count in a budget; the cost is null while one of them has no price. */
-  get most(): { tokens: number; cost: number | null } {
+  /** Returns what the calls count in a budget, those of a known cost. */
+  get most(): { cost: number; tokens: number } {
     return this.#most;
+  }
+
+  /** Whether each call has a known cost. */
+  get isPriced(): boolean {
+    return this.#isPriced;
   }
 
   /** Whether these are the figures of all that an agent tells: it may have called a model elsewhere. */
@@ -100,18 +112,22 @@ export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge 
   const tokens_out = Math.max(call.tokens_out ?? 0, by_size.tokens_out);
   const counted = isUntold ? { ...call, tokens_in, tokens_out } : call;
   const cost = costOf(counted, access, highestPrice);
-  const paid = cost.cost === null && access !== null ? costOf({ ...counted, model: null }, { mode: access.mode }, highestPrice) : cost;
+  const paid = cost.cost === null && access !== null
+    ? costOf({ ...counted, model: null }, { mode: access.mode }, highestPrice)
+    : cost;
   return { ...paid, tokens: tokens_in + tokens_out };
 }
 
+/** The cost of a call; of an answer that broke off, that of what was told. */
 function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {
   const { tokens_in, tokens_out, tokens_cached, model, status } = call;
   const hasTokens = tokens_in !== null || tokens_out !== null;
+  if (call.cost !== undefined && call.cost !== null) return { cost: call.cost, currency: call.currency ?? null };
   if (status !== null && status >= 400 && !hasTokens) return { cost: 0, currency: null };
   if (access === null) return { cost: null, currency: null };
   const figures: UsageFigures = {
-    tokens_in,
-    tokens_out,
+    tokens_in: hasTokens ? tokens_in ?? 0 : null,
+    tokens_out: hasTokens ? tokens_out ?? 0 : null,
     tokens_cached,
     cost: null,
     currency: null,

@@ -29,7 +29,8 @@ const head = { method: "POST", path: "/v1/messages", headers: [], base: "https:/
 
 interface Answer {
   tokens_in: number;
-  tokens_out: number;
+  /** Null: the answer does not tell it. */
+  tokens_out: number | null;
   /** False: it tells no figures, and is as long as these are many. */
   tells?: boolean;
   cached?: number;
@@ -82,8 +83,12 @@ async function call(
   }
   begun.sent?.(tells ? Buffer.from("{}") : Buffer.alloc(4 * tokens_in));
   begun.answered?.({ status: 200, headers: [] });
-  const usage = { input_tokens: tokens_in - cached, cache_read_input_tokens: cached, output_tokens: tokens_out };
-  const body = tells ? { usage } : { text: "x".repeat(4 * tokens_out) };
+  const usage = {
+    input_tokens: tokens_in - cached,
+    cache_read_input_tokens: cached,
+    output_tokens: tokens_out ?? undefined,
+  };
+  const body = tells ? { usage } : { text: "x".repeat(4 * (tokens_out ?? 0)) };
   begun.received?.(Buffer.from(JSON.stringify({ model, ...body })));
   begun.ended?.(isWhole);
   return null;
@@ -212,6 +217,17 @@ describe("a budget where the host sees the calls", () => {
       stage.say(done);
     }, { request: { budget: { tokens: 100 } } }).ended();
     expect(stop_reason).toBe("end_turn");
+  });
+
+  test("counts an answer that broke off as far as it was told, in money too", async () => {
+    const refusals: (string | null)[] = [];
+    const made = session(async ({ stage, call }) => {
+      const broken = { tokens_in: 1000, isWhole: false };
+      for (let times = 0; times < 4; times++) refusals.push(await call({ ...broken, tokens_out: null }));
+      stage.say(done);
+    }, { request: { budget: { cost: 3 } } });
+    expect(await made.ended()).toMatchObject({ stop_reason: "budget_cost", usage: { wire: { calls: 3, unknown: 3 } } });
+    expect(refusals.map((one) => one !== null)).toEqual([false, false, false, true]);
   });
 
   test("is no reason to try again after the agent failed on it", async () => {
