@@ -1,4 +1,6 @@
 import { type ChainReport, verifyJournal } from "../../records/journal/verify-journal.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
@@ -89,10 +91,16 @@ function hostOf(
     handleOf: (id) => sessionHandle(handles, id),
     journal,
   });
+  async function* eventsOf(id: string): AsyncGenerator<Envelope, void, void> {
+    yield* (await host.sessions.open(id)).events();
+  }
   const runSession: Host["runSession"] = (request, run = {}) =>
     keyed.run(request, run, async (begins) => {
-      const { request: prepared, terms } = await prepareReplay(request, run, deps);
+      const { request: prepared, terms, play } = await prepareReplay(request, run, { ...deps, eventsOf });
       const live = await sessions.start(prepared, run, { begins, ...terms });
+      void play?.({ id: live.id, talk: live.session.talk }).catch((error: unknown) =>
+        live.session.stop("fatal", toErrorData(error).message)
+      );
       return sessionHandle(handles, live.id, live);
     });
   const known = { ...handles, others: deps.others };

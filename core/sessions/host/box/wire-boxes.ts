@@ -1,7 +1,8 @@
 import type { WireRecordReport } from "../../../../plugin-sdk/black-box.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
-import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import { hasPrompt, type SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { Limits } from "../../../ground/config/limits.ts";
 import { personHomes } from "../../../ground/platform/files/homes.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
@@ -15,7 +16,9 @@ import type { RecordEnd } from "../../../records/wire/record-format.ts";
 import { driftMessage, type OpenedRecord, openRecord, WirePlayer } from "../../../records/wire/wire-player.ts";
 import { WireRecorder } from "../../../records/wire/wire-recorder.ts";
 import type { Admitted, SessionBox } from "../../session/admitted.ts";
+import type { AttachmentStore } from "../attachments/attachment-store.ts";
 import type { RunSessionOptions } from "../session-host.ts";
+import { type PlayedSession, playedTurns, playTurns } from "./played-turns.ts";
 
 /** A session that is about to be admitted. */
 interface BoxedSession
@@ -130,18 +133,26 @@ function playerBox(
 interface PreparedStart {
   request: SessionRequest;
   terms: { record?: OpenedRecord; filesOf?: { conversation: string; turn: number } };
+  /** Plays the turns of a replay that messages begin. */
+  play?(live: PlayedSession): Promise<void>;
 }
 
 /**
  * Prepares a request that may be a replay: it works in a worktree with the files from before the recorded session, and no
  * network is left to it.
  * @throws {BulkheadError} `not_found` for a session that has no record, or that is not the client's; `conflict` for a record
- * that cannot be played
+ * that cannot be played, `unsupported` for turns that cannot be
  */
 export async function prepareReplay(
   request: SessionRequest,
   { client, mayRead }: Pick<RunSessionOptions, "client" | "mayRead">,
-  { records, checkpointsDir }: { records: WireRecords; checkpointsDir: string },
+  { records, checkpointsDir, attachments, eventsOf }: {
+    records: WireRecords;
+    checkpointsDir: string;
+    attachments: Pick<AttachmentStore, "name">;
+    /** The events of a session. */
+    eventsOf(sessionId: string): AsyncIterable<Envelope>;
+  },
 ): Promise<PreparedStart> {
   const id = request?.replay_of;
   if (typeof id !== "string") return { request, terms: {} };
@@ -150,16 +161,24 @@ export async function prepareReplay(
   if (folder === null) throw noRecord(id);
   const record = await openRecord(folder, id);
   const { head: { conversation_id, turn }, end } = record;
-  if (end.turns > 1) throw unplayed(id, `it has ${end.turns} turns`);
+  const turns = end.turns > 1 || !hasPrompt(request) ? await playedTurns(eventsOf(id)) : [];
+  if (typeof turns === "string") throw unplayed(id, turns);
   if (turn > 1) throw unplayed(id, "it goes on from an earlier session");
   const filesOf = { conversation: conversation_id, turn: turn - 1 };
   const isKept = await findTurnTree({ ...filesOf, folder: checkpointsDir }).then(() => true, () => false);
   const { record: _kind, keep_ms: _wait, ...same } = request;
+  const keep = turns.length === 0 ? {} : { keep_ms: betweenMs };
   return {
-    request: { ...same, workspace: "worktree", permissions: { ...same.permissions, net: [] } },
+    request: { ...same, ...keep, workspace: "worktree", permissions: { ...same.permissions, net: [] } },
     terms: { record, ...(isKept ? { filesOf } : {}) },
+    ...(turns.length === 0
+      ? {}
+      : { play: (live: PlayedSession) => playTurns(live, { turns, events: eventsOf(live.id), attachments }) }),
   };
 }
+
+/** Time between two turns of a replay. Milliseconds. */
+const betweenMs = 60_000;
 
 function noRecord(id: string): BulkheadError {
   return new BulkheadError("not_found", `Cannot replay session "${id}": no record of its calls is kept here.`, {
@@ -170,6 +189,6 @@ function noRecord(id: string): BulkheadError {
 
 function unplayed(id: string, why: string): BulkheadError {
   return new BulkheadError("unsupported", `Cannot replay session "${id}": ${why}.`, {
-    hint: "Replay a session of one turn that begins a conversation: one that was started without --keep.",
+    hint: "Replay a session that begins a conversation, and whose messages came between its turns.",
   });
 }

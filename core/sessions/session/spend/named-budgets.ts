@@ -1,6 +1,6 @@
 import type { BudgetReport } from "../../../../plugin-sdk/budget-report.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import { hasPrompt, type SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 import { type BudgetSettings, covers } from "../../../ground/config/budget-settings.ts";
 import { roundMoney } from "./priced-usage.ts";
@@ -88,8 +88,7 @@ export class NamedBudgets {
     if (this.covering(request).length === 0) return null;
     await this.#ready();
     const spent = this.#spent(request);
-    const { prompt, content = [] } = request;
-    if (spent !== null && (prompt !== "" || content.length > 0)) throw spentError(spent);
+    if (spent !== null && hasPrompt(request)) throw spentError(spent);
     return this.#accountOf(request);
   }
 

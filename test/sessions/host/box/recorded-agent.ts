@@ -55,17 +55,27 @@ const shell = adapterCode(`    const TOKEN = await ctx.secrets.use("TOKEN");
     for await (const text of child.stderr) yield { type: "output", stream: "stderr", data: text };
     yield ${completed};`);
 
-const ask = 'ask() { curl -sS -H "x-api-key: $MODEL_KEY" -d "$1" "$MODEL_URL/v1/messages"; }\n';
+const turning = adapterCode(`    const TOKEN = await ctx.secrets.use("TOKEN");
+    for await (const turn of ctx.turns) {
+      const child = await ctx.run("sh", ["-c", turn.prompt], { env: { TOKEN } });
+      for await (const text of child.stdout) yield { type: "output", stream: "stdout", data: text };
+      yield ${completed};
+    }`);
+
+/** A function of a script: calls the model and prints its answer. */
+export const ask = 'ask() { curl -sS -H "x-api-key: $MODEL_KEY" -d "$1" "$MODEL_URL/v1/messages"; }\n';
 
 /** Opens one; a host of an earlier one's state goes on with its root. */
 export async function recordedAgent(
-  { before, limits = {}, manifest, modes }: {
+  { before, limits = {}, manifest, modes, turns = false }: {
     before?: Pick<RecordedAgent, "root" | "model">;
     limits?: Partial<Limits>;
     /** Of the host. */
     manifest?: Partial<HostManifest>;
     /** Access modes of the agent, as YAML. */
     modes?: string;
+    /** Runs a script for each turn, in one entry. */
+    turns?: boolean;
   } = {},
 ): Promise<RecordedAgent> {
   // Agents have a /tmp of their own.
@@ -97,10 +107,11 @@ export async function recordedAgent(
   const env = ["MODEL_KEY", "MODEL_URL", "TOKEN"];
   const permissions: Permissions = { run: [{ binary: "sh", args: ["-c {*}"], env }], secrets };
   await test.add("agent", {
-    code: shell,
+    code: turns ? turning : shell,
     type: "agent",
     manifest: [
       `permissions: ${JSON.stringify(permissions)}`,
+      ...(turns ? ["accepts: [turns]"] : []),
       ...(modes === undefined ? [] : [`access_modes: ${modes}`]),
       "endpoints: [{ program: sh, key: MODEL_KEY, base_url: MODEL_URL, url: 'https://api.example.com' }]",
     ].join("\n"),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsWall } from "../../../ground/platform/os-walls/needs-wall.ts";
 import { closeHosts, errorOf } from "../test-host.ts";
-import { key, recordedAgent, secret } from "./recorded-agent.ts";
+import { ask, key, recordedAgent, secret } from "./recorded-agent.ts";
 
 const work = [
   `id=$(cat /proc/sys/kernel/random/uuid)`,
@@ -175,3 +175,33 @@ test(
     expect((await (await start(true)).result()).replay).toMatchObject({ of: session_id, left: 1 });
   },
 );
+
+test("a session of several turns plays again with all that its client said", { timeout: 120_000 }, async (context) => {
+  await needsWall(context, "bubblewrap");
+  const agent = await recordedAgent({ turns: true });
+  const { host } = agent.test;
+  const turn = (words: string) => `${ask}ask "${words} $(cat a.txt)"; echo ${words} >> a.txt`;
+  const recorded = agent.run(turn("one").slice(ask.length), { keep_ms: 60_000 });
+  const [running] = await expect.poll(() => host.sessions.list(), { timeout: 30_000 }).toHaveLength(1)
+    .then(() => host.sessions.list());
+  const { session_id } = running!;
+  const { conversations } = host.sessions;
+  const isKept = () =>
+    expect.poll(async () => (await conversations.get(session_id)).state, { timeout: 30_000 }).toBe("kept");
+  for (const words of ["two", "three"]) {
+    await isKept();
+    await conversations.say(session_id, { content: [{ type: "text", text: turn(words) }] });
+    await expect.poll(() => agent.model.asked.some(({ body }) => body.startsWith(words)), { timeout: 30_000 }).toBe(
+      true,
+    );
+  }
+  await isKept();
+  await (await host.sessions.open(session_id)).interrupt();
+  const before = await recorded;
+  expect(before.recorded).toMatchObject({ calls: 3 });
+
+  const again = await agent.replay(session_id, turn("one").slice(ask.length));
+  expect(again.replay).toEqual({ of: session_id, recorded: 3, made: 3, served: 3, left: 0, tree: "same" });
+  expect(again.turns?.map(({ output }) => output)).toEqual(before.turns?.map(({ output }) => output));
+  expect(agent.model.asked).toHaveLength(3);
+});
