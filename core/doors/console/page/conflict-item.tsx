@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { attempt, useConsole } from "./console-context.ts";
+import { May } from "./may.tsx";
 import { Sure } from "./parts.tsx";
 import { WordsForm } from "./needs/words-form.tsx";
 import { plainText } from "./shown-text.ts";
@@ -58,17 +59,21 @@ function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingIte
         Its worktree: <code>{plainText((input as HeldConflict).folder, 300)}</code>
       </p>
       <div class="answers">
-        <button type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
-        <button type="button" onClick={() => void apply()}>Apply again</button>
+        <May right="run">
+          <button type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
+          <button type="button" onClick={() => void apply()}>Apply again</button>
+        </May>
         <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
           {shows ? "Hide the diff" : "Show the diff"}
         </button>
         <a class="button" href={addressOf("review", id)}>Review</a>
-        <Sure
-          label="Discard"
-          question="Remove the worktree and all its changes?"
-          act={() => act("The worktree is gone.", "discard")}
-        />
+        <May right="run">
+          <Sure
+            label="Discard"
+            question="Remove the worktree and all its changes?"
+            act={() => act("The worktree is gone.", "discard")}
+          />
+        </May>
       </div>
       {shows && <SessionDiffText id={id} />}
     </>

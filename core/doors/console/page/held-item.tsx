@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { HeldChange, InstallScripts, SettledHeld } from "../../../../plugin-sdk/held.ts";
 import { attempt, useConsole } from "./console-context.ts";
+import { May, useMay } from "./may.tsx";
 import { Sure, toggled } from "./parts.tsx";
 import { addressOf } from "./route.ts";
 import { Text } from "./text.tsx";
@@ -30,7 +31,7 @@ export function HeldList(
   { of: held, scripts = [], pick }: {
     of: readonly HeldChange[];
     scripts?: readonly InstallScripts[];
-    pick?: { chosen: ReadonlySet<string>; toggle(path: string): void };
+    pick?: { chosen: ReadonlySet<string>; toggle(path: string): void } | undefined;
   },
 ) {
   return (
@@ -95,16 +96,18 @@ export function SettleHeld(
   const which = some.length === 0 ? "all" : `${some.length} selected`;
   return (
     <>
-      <HeldList of={held} pick={{ chosen, toggle }} />
+      <HeldList of={held} pick={useMay("run") ? { chosen, toggle } : undefined} />
       <div class="answers">
-        <button type="button" onClick={() => void settle("apply")}>Apply {which}</button>
-        <Sure
-          label={`Drop ${which}`}
-          question={place === "inplace"
-            ? "Remove them, and put back what was there?"
-            : "Remove them from the worktree?"}
-          act={() => settle("drop")}
-        />
+        <May right="run">
+          <button type="button" onClick={() => void settle("apply")}>Apply {which}</button>
+          <Sure
+            label={`Drop ${which}`}
+            question={place === "inplace"
+              ? "Remove them, and put back what was there?"
+              : "Remove them from the worktree?"}
+            act={() => settle("drop")}
+          />
+        </May>
         {place === "worktree" && <a class="button" href={addressOf("review", id)}>Review</a>}
       </div>
     </>

@@ -5,6 +5,7 @@ import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import { useEffect } from "preact/hooks";
 import { RefusedCall } from "../api.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { Ago, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { noFilter } from "../sessions/list-filter.ts";
@@ -138,7 +139,9 @@ function HeldRow({ of: plugin, again }: { of: PluginReport; again: () => void })
         {heldText(plugin)} Since <Ago at={plugin.quarantine?.quarantined_at ?? ""} />.
       </span>
       <span class="agent-runs">
-        {found.canAdmin && <button type="button" onClick={() => void release()}>Lift the quarantine</button>}
+        <May right="admin">
+          <button type="button" onClick={() => void release()}>Lift the quarantine</button>
+        </May>
       </span>
     </li>
   );

@@ -1,4 +1,5 @@
 import { noticeOf, useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { Text } from "../text.tsx";
@@ -29,7 +30,11 @@ export function CompareList() {
     <Screen
       title="Compare"
       lead="The same prompt on several agents, side by side"
-      actions={<a class="button primary" href={addressOf("start")}>Compare agents</a>}
+      actions={
+        <May right="run">
+          <a class="button primary" href={addressOf("start")}>Compare agents</a>
+        </May>
+      }
     >
       {loaded !== undefined && rows.length === 0 && <NoComparison />}
       <ul class="session-list worktree-list">

@@ -5,6 +5,7 @@ import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { HostApi } from "../api.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
+import { useMay } from "../may.tsx";
 import { Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
@@ -58,7 +59,7 @@ function RunningLine({ of: { session_id, adapter_id } }: { of: WholeComparison["
 }
 
 function Facts({ agents, again }: { agents: readonly ComparedAgent[]; again: () => void }) {
-  const { canRun } = useConsole();
+  const canRun = useMay("run");
   const [asked, setAsked] = useState<ComparedAgent | null>(null);
   const [adoption, setAdoption] = useState<Adoption | null>(null);
   const over = (wasDone: boolean) => {

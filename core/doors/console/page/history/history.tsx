@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { Screen } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { FoundPlaces, type SearchFilter } from "./found-places.tsx";
@@ -10,7 +11,6 @@ const kinds = { files: "Files", said: "Said", commands: "Commands", denied: "Den
 
 /** Search over all sessions, and what ran at any time. */
 export function History({ words }: { words: string }) {
-  const { canAdmin } = useConsole();
   const [text, setText] = useState(words);
   const [kind, setKind] = useState<keyof typeof kinds | null>(null);
   const [agent, setAgent] = useState("");
@@ -22,7 +22,15 @@ export function History({ words }: { words: string }) {
     globalThis.history.replaceState(null, "", addressOf("history", ...(query === "" ? [] : [query])));
   }, [query]);
   return (
-    <Screen title="History" lead="Search every transcript, and see what ran when" actions={canAdmin && <Verify />}>
+    <Screen
+      title="History"
+      lead="Search every transcript, and see what ran when"
+      actions={
+        <May right="admin">
+          <Verify />
+        </May>
+      }
+    >
       <div class="search-row" role="search">
         <WordsField text={text} setText={setText} />
         <NarrowFields agent={agent} setAgent={setAgent} label={label} setLabel={setLabel} />

@@ -3,6 +3,7 @@ import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { ConflictAnswer } from "../conflict-item.tsx";
 import { attempt, type Console, useConsole } from "../console-context.ts";
 import { HeldAnswer } from "../held-item.tsx";
+import { May } from "../may.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { GrantCard } from "./grant-card.tsx";
@@ -13,14 +14,22 @@ import { answer, answerText } from "./send-answer.ts";
 /** The ways to answer one item. */
 export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurrent?: boolean }) {
   const found = useConsole();
-  if (item.request_id !== null) return <RequestAnswer item={item} isCurrent={isCurrent} />;
+  if (item.request_id !== null) {
+    return (
+      <May right="run">
+        <RequestAnswer item={item} isCurrent={isCurrent} />
+      </May>
+    );
+  }
   if (item.kind === "conflict") return <ConflictAnswer item={item} />;
   if (item.kind === "held") return <HeldAnswer item={item} />;
   if (item.kind === "grant") return <GrantCard item={item} />;
   return (
     <div class="answers">
       {item.plugin_id !== null && (
-        <button type="button" class="primary" onClick={() => void release(found, item)}>Let it run again</button>
+        <May right="admin">
+          <button type="button" class="primary" onClick={() => void release(found, item)}>Let it run again</button>
+        </May>
       )}
       <NotNow item={item} />
       {item.hint !== null && (

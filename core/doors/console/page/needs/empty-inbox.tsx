@@ -1,4 +1,5 @@
 import { useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { addressOf } from "../route.ts";
 
 /** An inbox in which nothing waits: the good state, and it looks like one. */
@@ -25,7 +26,9 @@ export function EmptyInbox() {
         Requests, refused grants, conflicts and changes that can run programs appear here the moment they come up.
       </p>
       <p>
-        <a class="button" href={addressOf("start")}>Start a session</a>{" "}
+        <May right="run">
+          <a class="button" href={addressOf("start")}>Start a session</a>
+        </May>{" "}
         <a class="button plain" href={addressOf("sessions")}>See all sessions</a>
       </p>
     </div>

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { Age } from "../age.tsx";
+import { May } from "../may.tsx";
 import { Ago, durationText } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
@@ -47,14 +48,16 @@ function ItemHead(
   return (
     <header>
       {item.kind === "permission" && (
-        <input
-          type="checkbox"
-          checked={isPicked}
-          disabled={!canPick}
-          title={canPick ? undefined : "Another tool, or other choices, than those that are selected"}
-          aria-label={`Select: ${plainText(asked, 80)}`}
-          onChange={toggle}
-        />
+        <May right="run">
+          <input
+            type="checkbox"
+            checked={isPicked}
+            disabled={!canPick}
+            title={canPick ? undefined : "Another tool, or other choices, than those that are selected"}
+            aria-label={`Select: ${plainText(asked, 80)}`}
+            onChange={toggle}
+          />
+        </May>
       )}
       <span class={`tag tag-${item.kind}`}>{kinds[item.kind]}</span>
       <strong class={`item-title${isCommand ? " item-command" : ""}`}>

@@ -3,7 +3,8 @@ import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../shell/notifications.tsx";
-import { Failure, Screen, toggled } from "../parts.tsx";
+import { May } from "../may.tsx";
+import { Command, Failure, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { askedText } from "./asked-text.ts";
 import { Batch, isAlike } from "./batch.tsx";
@@ -61,11 +62,11 @@ function useBatch(found: Console, items: readonly WaitingItem[]) {
   const picked = marked.filter((item) => isAlike(marked[0]!, item));
   const toggle = (id: string) => {
     const item = items.find((one) => one.id === id);
-    if (batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) setChosen(toggled(chosen, id));
+    if (found.canRun && batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) setChosen(toggled(chosen, id));
   };
   const pickLike = (current: WaitingItem | undefined) => {
     const first = picked[0] ?? current;
-    if (batch !== null || first === undefined) return;
+    if (!found.canRun || batch !== null || first === undefined) return;
     setChosen(new Set(items.filter((item) => isAlike(first, item)).map(({ id }) => id)));
   };
   const sendBatch = (those: readonly WaitingItem[], index: number) => {
@@ -95,7 +96,7 @@ function useInbox(items: readonly WaitingItem[]) {
         ".current :is(.answers, .permission-act) > :is(button, a)",
       )[index]?.click();
     }
-    if (batch !== null) return;
+    if (batch !== null || !found.canRun) return;
     if (picked.length > 1) return void (picked[0]!.choices[index] !== undefined && setBatch(index));
     const one = picked[0] ?? current;
     if (one !== undefined) await answer(found, one, index);
@@ -125,11 +126,21 @@ function InboxHead() {
       {isEmpty && state === "ready" && <EmptyInbox />}
       {isEmpty && state === "loading" && <p class="quiet-line">Asking what waits …</p>}
       {!isEmpty && (
-        <p class="keys-line">
-          <kbd>j</kbd> <kbd>k</kbd> move · <kbd>1</kbd>–<kbd>9</kbd> answer · <kbd>x</kbd> select · <kbd>a</kbd>{" "}
-          select all like it · <kbd>o</kbd> open the session
-        </p>
+        <May right="run" otherwise={<LooksOnly />}>
+          <p class="keys-line">
+            <kbd>j</kbd> <kbd>k</kbd> move · <kbd>1</kbd>–<kbd>9</kbd> answer · <kbd>x</kbd> select · <kbd>a</kbd>{" "}
+            select all like it · <kbd>o</kbd> open the session
+          </p>
+        </May>
       )}
     </>
+  );
+}
+
+function LooksOnly() {
+  return (
+    <p class="quiet-line">
+      This page can look, and answer nothing. For one that answers, run: <Command text="bulkhead console" />
+    </p>
   );
 }

@@ -1,10 +1,11 @@
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { attempt, useConsole } from "../console-context.ts";
+import { useMay } from "../may.tsx";
 
 /** Puts an item off, on the host: it comes back when something newer asks for the same. */
 export function NotNow({ item: { id, at } }: { item: WaitingItem }) {
   const found = useConsole();
-  if (at === null) return null;
+  if (!useMay("admin") || at === null) return null;
   const putOff = async () => {
     const told = "Put off until it is asked for again.";
     const isDone = await attempt(found, told, () => found.api.send("POST", "/v1/waiting/aside", { id, at }));

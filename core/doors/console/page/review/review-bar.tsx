@@ -18,7 +18,6 @@ interface BarProps {
 
 /** The line that stays in view: how far the review is, how lines stand, and the ways to go on. */
 export function ReviewBar({ id, of: reviewed, send, apply }: BarProps) {
-  const { canRun } = useConsole();
   const { files, state, markOf } = reviewed;
   const viewed = useComputed(() => files.filter(({ path }) => state.isViewed(path, markOf(path))).length);
   return (
@@ -35,7 +34,7 @@ export function ReviewBar({ id, of: reviewed, send, apply }: BarProps) {
         ))}
       </div>
       <CommentMenu of={reviewed} />
-      {canRun && reviewed.takesComments && <Decide id={id} of={reviewed} send={send} apply={apply} />}
+      {reviewed.takesComments && <Decide id={id} of={reviewed} send={send} apply={apply} />}
     </div>
   );
 }

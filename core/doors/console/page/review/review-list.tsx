@@ -1,5 +1,6 @@
 import type { ListedWorkspace } from "../../../http/listed-workspace.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { shortPath } from "../sessions/short-path.ts";
@@ -61,9 +62,11 @@ function NoWorktree() {
   return (
     <Empty title="No worktree waits">
       <p>A session that runs in a worktree leaves its changes here, to apply or discard.</p>
-      <p>
-        <a class="button primary" href={addressOf("start")}>Start one</a>
-      </p>
+      <May right="run">
+        <p>
+          <a class="button primary" href={addressOf("start")}>Start one</a>
+        </p>
+      </May>
     </Empty>
   );
 }

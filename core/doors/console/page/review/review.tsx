@@ -7,6 +7,7 @@ import type { RefusedCall } from "../api.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { HeldList, SettleHeld } from "../held-item.tsx";
+import { useMay } from "../may.tsx";
 import { Command, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
@@ -178,7 +179,8 @@ function Changes({ id, diff, talk, files, state, file }: ChangesProps) {
 function useReviewed(
   { id, diff, files, state }: Pick<ChangesProps, "id" | "diff" | "files" | "state">,
 ): ReviewedFiles {
-  const { api, canRun } = useConsole();
+  const { api } = useConsole();
+  const canRun = useMay("run");
   const highlighter = useHighlighter();
   const marks = useMemo(
     () => new Map(diff.artifacts.map(({ path, sha256, change }) => [path, sha256 ?? change])),

@@ -3,6 +3,7 @@ import type { ConversationReport } from "../../../../../plugin-sdk/conversation.
 import { Composer } from "../talk/composer.tsx";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
+import { May } from "../may.tsx";
 import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { TalkProvider } from "../row-place.ts";
@@ -84,7 +85,6 @@ interface OpenSessionProps {
 }
 
 function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
-  const { canRun } = useConsole();
   const { session_id: id } = session;
   const at = seq === null ? null : { session_id: opened, seq };
   const [raw, setRaw] = useState<RawPlace | null>(null);
@@ -103,7 +103,11 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
         <span class="session-heading" title={plainText(title, 2000)}>{plainText(title, 120) || "(no prompt)"}</span>
       }
       lead={<SessionFacts session={session} events={events} report={talk.report.value} />}
-      actions={canRun ? <Actions session={session} again={again} /> : undefined}
+      actions={
+        <May right="run">
+          <Actions session={session} again={again} />
+        </May>
+      }
     >
       {failure !== null && <Failure text={failure} />}
       <div class="session-layout">

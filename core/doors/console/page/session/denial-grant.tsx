@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { useConsole } from "../console-context.ts";
+import { useMay } from "../may.tsx";
 import { readGrantCommand } from "../../../../ground/config/grant-command.ts";
 import { GrantForm } from "../walls/grant-form.tsx";
 
 /** Gives what a denial lacked, at the place of the denial. */
 export function DenialGrant({ command }: { command: string }) {
-  const { canAdmin } = useConsole();
+  const canAdmin = useMay("admin");
   const [isOpen, setIsOpen] = useState(false);
   const [isGiven, setIsGiven] = useState(false);
   const grant = readGrantCommand(command);

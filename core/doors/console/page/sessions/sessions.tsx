@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
+import { May, useMay } from "../may.tsx";
 import { Command, Empty, Failure, Screen, toggled } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { type Standing, standingOf } from "../session-list.ts";
@@ -23,7 +24,8 @@ const headPixels = 36;
 
 /** All sessions of the host: what waits, what runs and what ran, one line each. */
 export function Sessions() {
-  const { found, sessions, canRun } = useConsole();
+  const { found, sessions } = useConsole();
+  const canRun = useMay("run");
   const [group, setGroup] = useState<Grouping>("state");
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const search = useRef<HTMLInputElement>(null);
@@ -229,9 +231,11 @@ function NoSession() {
       <p>
         Start one here, or see what it looks like: <Command text="bulkhead demo" />
       </p>
-      <p>
-        <a class="button primary" href={addressOf("start")}>Start a session</a>
-      </p>
+      <May right="run">
+        <p>
+          <a class="button primary" href={addressOf("start")}>Start a session</a>
+        </p>
+      </May>
     </Empty>
   );
 }

@@ -4,6 +4,7 @@ import type { ConversationReport } from "../../../../../plugin-sdk/conversation.
 import type { Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
+import { useMay } from "../may.tsx";
 import type { TakenKinds } from "./attached-files.ts";
 import { Attach, FileTray, pastedFiles, takenKinds, useDrop } from "./file-tray.tsx";
 import { MessageDraft } from "./message-draft.ts";
@@ -14,7 +15,7 @@ import type { Talk } from "./talk.ts";
 
 /** The field under a conversation in which a person writes to its agent, with what waits above it. */
 export function Composer({ talk }: { talk: Talk }) {
-  const { canRun } = useConsole();
+  const canRun = useMay("run");
   const report = talk.report.value;
   if (report === null) return null;
   if (!canRun) return <PendingMessages talk={talk} canRun={false} reuse={() => {}} />;

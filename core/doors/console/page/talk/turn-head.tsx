@@ -3,7 +3,7 @@ import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import type { UsageReport } from "../../../../../plugin-sdk/result.ts";
 import { AttachedParts, partName } from "./attached-parts.tsx";
 import { ClientName, durationText, OutcomeMark, Since } from "../parts.tsx";
-import { useConsole } from "../console-context.ts";
+import { useMay } from "../may.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import type { Talk } from "./talk.ts";
@@ -77,7 +77,7 @@ function FilesButton(
 
 /** Ways to go back to before a turn, or on from it in another conversation. */
 function TurnActs({ talk, of: turn }: { talk: Talk; of: ShownTurn }) {
-  const { canRun } = useConsole();
+  const canRun = useMay("run");
   if (!canRun || turn.ended_at === null) return null;
   const wish = (kind: "rewind" | "fork") => () => void (talk.wish.value = { turn, kind });
   return (

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
+import { May } from "../may.tsx";
 import { Sure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -41,10 +42,12 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
         )}
         {note !== undefined && <span class="quiet-line">{note}</span>}
         {!asks && (
-          <span class="permission-act">
-            <button type="button" onClick={() => setAsks(true)}>Grant …</button>
-            <Sure label="Deny for good" question="Deny it to every session?" act={() => deny()} />
-          </span>
+          <May right="admin">
+            <span class="permission-act">
+              <button type="button" onClick={() => setAsks(true)}>Grant …</button>
+              <Sure label="Deny for good" question="Deny it to every session?" act={() => deny()} />
+            </span>
+          </May>
         )}
       </div>
       {asks && (

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
 import { GrantForm } from "./grant-form.tsx";
+import { May, useMay } from "../may.tsx";
 import { Sure } from "../parts.tsx";
 import { grantTarget } from "../../../../ground/config/grant-command.ts";
 import { plainText } from "../shown-text.ts";
@@ -35,13 +36,15 @@ export function PluginPermissions({ plugin, changed }: { plugin: ExplainedPlugin
       </ul>
       {plugin.programs.map((program) => <Program of={program} />)}
       {plugin.permissions.some(({ granted, permission }) => granted && permission !== "limits") && (
-        <p>
-          <Sure
-            label="Revoke all"
-            question={`Take back all that ${plainText(plugin.name, 40)} was granted?`}
-            act={() => void revokeAll()}
-          />
-        </p>
+        <May right="admin">
+          <p>
+            <Sure
+              label="Revoke all"
+              question={`Take back all that ${plainText(plugin.name, 40)} was granted?`}
+              act={() => void revokeAll()}
+            />
+          </p>
+        </May>
       )}
     </section>
   );
@@ -121,7 +124,7 @@ interface ActsProps {
 }
 
 function Acts({ of: row, ask, revoke, deny }: ActsProps) {
-  if (row.permission === "limits") return null;
+  if (!useMay("admin") || row.permission === "limits") return null;
   const { requested, granted, denied } = row;
   const isMissing = requested && !isWhole(row) && !denied;
   return (

@@ -1,0 +1,145 @@
+import { symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { screens } from "../../core/doors/console/page/route.ts";
+import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
+import { git } from "./git.ts";
+
+let { host, browser, close } = {} as WholeConsole;
+let comparison = "";
+const ids: Record<"done" | "waiting" | "conflict" | "held", string> = { done: "", waiting: "", conflict: "", held: "" };
+
+beforeAll(async () => {
+  ({ host, browser, close } = await openWholeConsole());
+  const { client, workdir } = host;
+  const work = async (prompt: string): Promise<string> => {
+    const session = await client.start({ workdir, prompt, workspace: "worktree" }, { adapter: "works" });
+    await session.result();
+    return session.id;
+  };
+  ids.done = await work("Be denied a host");
+  ids.conflict = await work("Meet a conflict");
+  ids.held = await work("Leave a link");
+  const tree = (await client.workspaces.list()).find(({ session_id }) => session_id === ids.held)!;
+  await symlink("/etc/hosts", join(tree.folder, "out"));
+  await client.workspaces.apply(ids.held);
+  await git(workdir, "checkout", "-q", "--", ".");
+  await writeFile(join(workdir, "src/tally.js"), "export const tally = () => 0;\n");
+  await expect(client.workspaces.apply(ids.conflict)).rejects.toMatchObject({ code: "conflict" });
+  await git(workdir, "checkout", "-q", "--", ".");
+  const crash = await client.start({ workdir, prompt: "Crash", retry: "never" }, { adapter: "crashes" });
+  await crash.result();
+  const talk = await client.start({ workdir, prompt: "work, please" }, { adapter: "talks" });
+  await host.call("POST", `/v1/conversations/${talk.id}/messages`, { text: "And then rest", delivery: "queue" });
+  const asking = { workdir, prompt: "Rebuild everything", answer_timeout_ms: 600_000 };
+  ids.waiting = (await client.start(asking, { adapter: "asks" })).id;
+  await client.start(asking, { adapter: "asks" });
+  const compared = { prompt: "Make tally return a text", workdir, adapters: ["works", "differs"] };
+  comparison = (await host.call<{ id: string }>("POST", "/v1/comparisons", compared)).id;
+});
+afterAll(() => close?.());
+
+/** Every screen with a text that shows that it is complete. One that is new has to be added: a test compares. */
+const places = {
+  "needs-you": () => ["#/needs-you", "rm -rf dist && npm run build"],
+  "sessions": () => ["#/sessions", "Rebuild everything"],
+  "sessions/done": () => [`#/sessions/${ids.done}`, "One test about plurals still fails."],
+  "sessions/waiting": () => [`#/sessions/${ids.waiting}`, "Run a command that removes the build"],
+  "start": () => ["#/start", "change nothing"],
+  "agents": () => ["#/agents", "can take a session"],
+  "review": () => ["#/review", "Meet a conflict"],
+  "review/one": () => [`#/review/${ids.done}`, "// Words, as a text."],
+  "review/held": () => [`#/review/${ids.held}`, "out"],
+  "compare": () => ["#/compare", "Make tally return a text"],
+  "compare/one": () => [`#/compare/${comparison}`, "differs"],
+  "walls": () => ["#/walls", "the working folder"],
+  "walls/plugin": () => ["#/walls/plugins/works", "api.example.com:443"],
+  "walls/denials": () => ["#/walls/denials", "api.example.com:443"],
+  "walls/calls": () => ["#/walls/calls", "registry.example.org"],
+  "walls/machine": () => ["#/walls/machine", "bulkhead doctor"],
+  "history": () => ["#/history", "What ran when"],
+  "spend": () => ["#/spend", "Cost per day"],
+  "history/words": () => ["#/history/tally", "place"],
+} satisfies Record<string, () => [hash: string, sign: string]>;
+
+/** Controls that change nothing at the host, by where they are or by their words. */
+const looking = [
+  // Filters, folds and searches.
+  ".chip",
+  "[aria-expanded]",
+  "[type=search]",
+  ".filter-field :is(select, input)",
+  ".find button",
+  ".next-failure",
+  ".segments button",
+  ".compared-file",
+  ".versus select",
+  ".strip-days button",
+  ".day-column",
+  // The page itself, and what this browser alone keeps.
+  ".viewed-choice input",
+  ".nav button",
+  ".switch input",
+  ".notice button",
+  ".copy",
+  ".to-end",
+  ".address",
+];
+const lookingWords = [
+  "Look again",
+  "Envelope",
+  "Show all",
+  "Export",
+  "Clear all filters",
+  /^\d+ running$/,
+  /^\d+ more in this session$/,
+  /^Show older ones$/,
+  /^Cut here\. Show all of event \d+$/,
+];
+
+/** Reads the controls of the page that are not known to look only. */
+const found = (known: readonly string[]) =>
+  `[...document.querySelectorAll("button, input, select, textarea, [role=button]")]
+    .filter((one) => !one.matches(${JSON.stringify(known.join(", "))}))
+    .map((one) => (one.textContent || one.ariaLabel || one.placeholder || one.name || one.className).trim())`;
+
+test("the list of this test has every screen", () => {
+  for (const { name } of screens) expect(Object.keys(places)).toContain(name);
+});
+
+test("a page that only reads has no control that acts, on any screen", async () => {
+  const opened = await openConsole(browser, host, { scope: "read", viewport: { width: 1280, height: 3000 } });
+  const { page, go } = opened;
+  const sent: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() !== "GET") sent.push(`${request.method()} ${new URL(request.url()).pathname}`);
+  });
+  const acting: string[] = [];
+  for (const [name, place] of Object.entries(places)) {
+    const [hash, sign] = place();
+    await go(hash);
+    await page.locator("main").getByText(sign).first().waitFor({ timeout: 15_000 }).catch(() =>
+      acting.push(`${name}: no "${sign}"`)
+    );
+    await page.waitForTimeout(150);
+    await page.evaluate("for (const one of document.querySelectorAll('main details:not([open]) > summary')) one.click()");
+    await page.waitForTimeout(100);
+    const words = await page.evaluate<string[]>(found(looking));
+    const isKnown = (text: string) => lookingWords.some((one) => typeof one === "string" ? one === text : one.test(text));
+    acting.push(...words.filter((text) => !isKnown(text)).map((text) => `${name}: ${text}`));
+    const leads = await page.evaluate<string[]>(
+      `[...document.querySelectorAll("main a[href^='#/start']")].map((one) => one.textContent)`,
+    );
+    acting.push(...leads.map((text) => `${name}: leads to a form: ${text}`));
+  }
+  expect(acting).toEqual([]);
+  // Keys act as buttons do.
+  await go("#/needs-you");
+  await page.getByText("rm -rf dist && npm run build").first().waitFor();
+  await page.locator("main").focus();
+  for (const key of ["1", "x", "a", "2"]) await page.keyboard.press(key);
+  await page.waitForTimeout(300);
+  expect(sent).toEqual([]);
+  expect((await host.client.get(ids.waiting)).waiting).toHaveLength(1);
+  await closeConsole(opened);
+}, 180_000);
