@@ -122,10 +122,13 @@ test("a page that only reads has no control that acts, on any screen", async () 
       acting.push(`${name}: no "${sign}"`)
     );
     await page.waitForTimeout(150);
-    await page.evaluate("for (const one of document.querySelectorAll('main details:not([open]) > summary')) one.click()");
+    await page.evaluate(
+      "for (const one of document.querySelectorAll('main details:not([open]) > summary')) one.click()",
+    );
     await page.waitForTimeout(100);
     const words = await page.evaluate<string[]>(found(looking));
-    const isKnown = (text: string) => lookingWords.some((one) => typeof one === "string" ? one === text : one.test(text));
+    const isKnown = (text: string) =>
+      lookingWords.some((one) => typeof one === "string" ? one === text : one.test(text));
     acting.push(...words.filter((text) => !isKnown(text)).map((text) => `${name}: ${text}`));
     const leads = await page.evaluate<string[]>(
       `[...document.querySelectorAll("main a[href^='#/start']")].map((one) => one.textContent)`,

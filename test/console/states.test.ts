@@ -14,11 +14,17 @@ import {
 
 let host: ConsoleHost & AsyncDisposable;
 let browser: Browser;
+let done = "";
+let comparison = "";
 
 beforeAll(async () => {
   [host, browser] = await Promise.all([openConsoleHost(), openBrowser(), mkdir(pictures, { recursive: true })]);
-  await (await host.client.start({ workdir: host.workdir, prompt: "Make tally return a text" }, { adapter: "works" }))
-    .result();
+  const request = { workdir: host.workdir, prompt: "Make tally return a text", workspace: "worktree" as const };
+  const session = await host.client.start(request, { adapter: "works" });
+  done = session.id;
+  await session.result();
+  const compared = { prompt: "Make tally return a text", workdir: host.workdir, adapters: ["works", "differs"] };
+  comparison = (await host.call<{ id: string }>("POST", "/v1/comparisons", compared)).id;
 });
 
 afterAll(async () => {
@@ -40,15 +46,65 @@ test("a screen that failed while the host was away reads itself when it is back,
   await closeConsole(opened);
 });
 
-test("a failure that may pass has a way to try it again", async () => {
+/** Every screen that reads from the host, with a text that shows that it was read. */
+const reading: Readonly<Record<string, () => [hash: string, sign: string]>> = {
+  "needs-you": () => ["#/needs-you", "Nothing waits for you"],
+  "sessions": () => ["#/sessions", "of them running"],
+  "session": () => [`#/sessions/${done}`, "One test about plurals still fails."],
+  "agents": () => ["#/agents", "can take a session"],
+  "start": () => ["#/start", "more are off"],
+  "review": () => ["#/review", "for a decision"],
+  "review/one": () => [`#/review/${done}`, "// Words, as a text."],
+  "review/round": () => [`#/review/${done}/1`, "The host keeps the files of a round"],
+  "compare": () => ["#/compare", "works, differs"],
+  "compare/one": () => [`#/compare/${comparison}`, "differs"],
+  "walls": () => ["#/walls", "the working folder"],
+  "walls/denials": () => ["#/walls/denials", "registry.example.org"],
+  "walls/calls": () => ["#/walls/calls", "registry.example.org"],
+  "walls/machine": () => ["#/walls/machine", "bulkhead doctor"],
+  "history": () => ["#/history", "What ran when"],
+  "history/words": () => ["#/history/tally", "place"],
+  "spend": () => ["#/spend", "Cost per day, by agent"],
+};
+
+test("every screen whose first read fails has a way to try it again, which reads all of it", async () => {
   const opened = await openConsole(browser, host);
   const { page, go } = opened;
-  await page.route("**/v1/spend?*", (route) => route.fulfill({ status: 503, json: { detail: "The host is busy." } }));
-  await go("#/spend");
-  await page.getByText("The host is busy.").waitFor();
-  await page.unroute("**/v1/spend?*");
-  await page.getByRole("button", { name: "Retry" }).click();
-  await page.getByText("Cost per day, by agent").waitFor();
+  const findings: string[] = [];
+  const isRead = (url: URL) => url.pathname.startsWith("/v1/") && url.pathname !== "/v1/events";
+  for (const [name, place] of Object.entries(reading)) {
+    const [hash, sign] = place();
+    await page.route(isRead, (route) => route.fulfill({ status: 503, json: { detail: "The host is busy." } }));
+    await go(hash);
+    await page.reload();
+    const box = page.locator("main").getByRole("alert").filter({ hasText: "The host is busy." });
+    const retry = box.getByRole("button", { name: "Retry" }).first();
+    const isShown = await retry.waitFor({ timeout: 5000 }).then(() => true, () => false);
+    if (!isShown) findings.push(`${name}: no Retry`);
+    await page.unroute(isRead);
+    if (isShown) await retry.click();
+    const isThere = await page.locator("main").getByText(sign).first().waitFor({ timeout: 8000 }).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) findings.push(`${name}: no "${sign}" after it`);
+    await box.waitFor({ state: "detached", timeout: 5000 }).catch(() => findings.push(`${name}: the failure stays`));
+  }
+  expect(findings).toEqual([]);
+  await closeConsole(opened);
+}, 240_000);
+
+test("sessions that could not be read at first are there with their counts when the host is back", async () => {
+  const opened = await openConsole(browser, host, { hash: "#/spend" });
+  const { page, go } = opened;
+  await host.kill();
+  await page.getByText("The host is not reachable").waitFor();
+  await go("#/sessions");
+  await page.getByText("It is read again when the host is back.").waitFor();
+  await host.start();
+  await page.getByRole("link", { name: "Make tally return a text" }).first().waitFor({ timeout: 20_000 });
+  await page.locator(".lead", { hasText: /^[1-9]\d* sessions?,/ }).waitFor();
+  await page.getByRole("button", { name: /^Ended [1-9]/ }).waitFor();
   await closeConsole(opened);
 });
 

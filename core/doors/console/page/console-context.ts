@@ -77,6 +77,10 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
   const notice = signal<Notice | null>(null);
   const reads = signal(0);
   live.opened.subscribe((count) => count > 1 && (reads.value = reads.peek() + 1));
+  reads.subscribe(() => {
+    if (typeof waiting.state.peek() === "object") waiting.touch();
+    if (typeof sessions.state.peek() === "object") void sessions.read();
+  });
   return {
     api,
     client: key.id,
@@ -93,7 +97,7 @@ export function createConsole({ api, key }: { api: HostApi; key: PageKey }, rout
     pictures,
     live,
     sessions,
-    found: new FoundSessions(api, sessions),
+    found: new FoundSessions({ api, list: sessions, reads }),
     stopping: new Stopping(api, (failed, count) => {
       const told = failed.length === 0 ? null : noticeOf(failed[0]);
       notice.value = told === null

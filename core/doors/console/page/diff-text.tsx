@@ -1,7 +1,7 @@
 import { parsePatch, type StructuredPatch } from "diff";
 import { useMemo, useState } from "preact/hooks";
-import { noticeOf, useConsole } from "./console-context.ts";
-import { Failure, useLoaded } from "./parts.tsx";
+import { useConsole } from "./console-context.ts";
+import { Failed, useLoaded } from "./parts.tsx";
 import { type DiffPiece, piecesOfHunks } from "./review/diff-lines.ts";
 import { DiffTable } from "./review/diff-table.tsx";
 import { type Hunk, pathOf } from "./review/patch-files.ts";
@@ -105,7 +105,7 @@ export function SessionDiffText({ id }: { id: string }) {
     [id],
   );
   if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   const { patch = "" } = loaded.value;
   return patch === "" ? <p class="quiet-line">No text was changed.</p> : <DiffText of={patch} />;
 }

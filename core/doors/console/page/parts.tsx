@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { Outcome, StopReason } from "../../../../plugin-sdk/result.ts";
 import { unreachableText } from "./api.ts";
-import { useConsole } from "./console-context.ts";
+import { noticeOf, useConsole } from "./console-context.ts";
 import { ageText } from "./sessions/age-text.ts";
 import { type Standing, standings } from "./session-list.ts";
 import { Text } from "./text.tsx";
@@ -74,6 +74,11 @@ export function Failure(
       {isPassing && <button type="button" class="retry" onClick={() => reads.value++}>Retry</button>}
     </div>
   );
+}
+
+/** A call that failed, in the way of every screen. */
+export function Failed({ of: error }: { of: unknown }) {
+  return <Failure {...noticeOf(error)} />;
 }
 
 /** How a session stands: a shape and a word, so that no colour is needed to tell. */

@@ -44,7 +44,7 @@ export class SessionEvents {
   readonly last: Signal<number>;
   /** Rises when a block changed, once a frame at most. */
   readonly version: Signal<number> = signal(0);
-  readonly failure: Signal<string | null> = signal(null);
+  readonly failure: Signal<unknown> = signal(null);
   /** Whether only some rows of its blocks are shown. */
   isSparse = false;
   #api: HostApi;
@@ -168,7 +168,7 @@ export class SessionEvents {
       this.failure.value = null;
     } catch (error) {
       if (!over.signal.aborted) {
-        this.failure.value = error instanceof Error ? error.message : String(error);
+        this.failure.value = error;
         await new Promise((done) => setTimeout(done, 500));
       }
     } finally {

@@ -54,7 +54,7 @@ export class SessionList {
   /** Ids of sessions that wait for a slot. */
   readonly queued: Signal<ReadonlySet<string>> = signal(new Set<string>());
   readonly next: Signal<string | null> = signal(null);
-  readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  readonly state: Signal<"loading" | "ready" | { failed: unknown }> = signal("loading");
   #api: HostApi;
   #dirty = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -105,7 +105,7 @@ export class SessionList {
       await read();
       this.state.value = "ready";
     } catch (error) {
-      this.state.value = { failed: error instanceof Error ? error.message : String(error) };
+      this.state.value = { failed: error };
     }
   }
 

@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type HostApi, RefusedCall } from "./api.ts";
+import type { HostApi } from "./api.ts";
 import type { WaitingItem } from "../../http/waiting-item.ts";
 import type { LiveEvents } from "./live.ts";
 
@@ -21,7 +21,7 @@ export class WaitingList {
   readonly blocking: ReadonlySignal<readonly WaitingItem[]> = computed(() =>
     this.items.value.filter(({ request_id, kind }) => request_id !== null || kind === "held")
   );
-  readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  readonly state: Signal<"loading" | "ready" | { failed: unknown }> = signal("loading");
   /** Whether it is read again while the page is hidden, too: the desktop shows it. */
   isWatched = false;
   #api: HostApi;
@@ -50,7 +50,7 @@ export class WaitingList {
       this.items.value = items;
       this.state.value = "ready";
     } catch (error) {
-      this.state.value = { failed: error instanceof RefusedCall ? error.message : String(error) };
+      this.state.value = { failed: error };
     }
   }
 }

@@ -4,9 +4,9 @@ import type { PluginProblem, PluginReport } from "../../../../../plugin-sdk/plug
 import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import { useEffect } from "preact/hooks";
 import { RefusedCall } from "../api.ts";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { attempt, useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
-import { Ago, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { Ago, Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { noFilter } from "../sessions/list-filter.ts";
 import { plainText } from "../shown-text.ts";
@@ -53,7 +53,7 @@ export function Agents() {
       actions={<button type="button" onClick={again}>Look again</button>}
     >
       {asked === undefined && <p class="quiet-line" role="status">Asking the agents …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {facts !== null && <AgentList of={facts} again={again} />}
       {facts !== null && <Machines of={facts.cluster} />}
     </Screen>

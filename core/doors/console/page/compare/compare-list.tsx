@@ -1,6 +1,6 @@
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
-import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
+import { Empty, Failed, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { Text } from "../text.tsx";
 
@@ -21,7 +21,7 @@ export function CompareList() {
   if (loaded !== undefined && "failed" in loaded) {
     return (
       <Screen title="Compare">
-        <Failure {...noticeOf(loaded.failed)} />
+        <Failed of={loaded.failed} />
       </Screen>
     );
   }

@@ -4,9 +4,9 @@ import type { Comparison } from "../../../../sessions/host/compare-results.ts";
 import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { HostApi } from "../api.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { useMay } from "../may.tsx";
-import { Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
+import { Failed, Screen, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
@@ -31,7 +31,7 @@ export function Compare({ id }: { id: string }) {
       <Screen title="Compare">
         {loaded === undefined ? <p class="quiet-line">Reading …</p> : (
           <>
-            <Failure text={noticeOf(loaded.failed).text} />
+            <Failed of={loaded.failed} />
             <a href={addressOf("compare")}>All comparisons</a>
           </>
         )}

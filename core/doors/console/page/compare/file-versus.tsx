@@ -2,8 +2,8 @@ import { structuredPatch } from "diff";
 import { useMemo, useState } from "preact/hooks";
 import type { HostApi } from "../api.ts";
 import { RefusedCall } from "../api.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Failure, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Failed, useLoaded } from "../parts.tsx";
 import { type DiffLine, linesOf, piecesOfHunks } from "../review/diff-lines.ts";
 import { DiffTable } from "../review/diff-table.tsx";
 import { readPatch } from "../review/patch-files.ts";
@@ -66,7 +66,7 @@ function Versions(
     return patch === undefined ? null : piecesOfHunks(patch.hunks, { isWhole: true });
   }, [loaded, from, to]);
   if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   if (pieces === null) return <p class="quiet-line">They differ too much to compare them here.</p>;
   if (pieces.length === 0) return <p class="quiet-line">No line of text differs.</p>;
   return (

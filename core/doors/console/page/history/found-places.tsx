@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Empty, Failure, useLoaded } from "../parts.tsx";
+import { attempt, useConsole } from "../console-context.ts";
+import { Empty, Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -54,7 +54,7 @@ export function FoundPlaces({ query, filter: { kind, adapter, label } }: { query
   };
   const [loaded] = useLoaded((signal) => api.get<Found>("/v1/search", wanted, signal), []);
   if (loaded === undefined) return <p class="quiet-line" role="status">Searching …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   const pages = [loaded.value, ...more];
   const { next, indexed_to, last } = pages.at(-1) ?? loaded.value;
   const sessions = bySession(pages.flatMap((page) => page.hits), isPath(query));

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Empty, Failure, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Empty, Failed, useLoaded } from "../parts.tsx";
 import { MomentSessions } from "./moment-sessions.tsx";
 import { sessionsBetween } from "./sessions-between.ts";
 import { PlayControls, type StripPlay, useStripPlay } from "./strip-play.tsx";
@@ -21,7 +21,7 @@ export function TimeStrip() {
   }, [name, newest]);
   const all = loaded !== undefined && "value" in loaded ? loaded.value : [];
   if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   return (
     <section class="panel">
       <div class="panel-head">

@@ -4,7 +4,7 @@ import { type Console, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../shell/notifications.tsx";
 import { May } from "../may.tsx";
-import { Command, Failure, Screen, toggled } from "../parts.tsx";
+import { Command, Failed, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { askedText } from "./asked-text.ts";
 import { Batch, isAlike } from "./batch.tsx";
@@ -62,7 +62,9 @@ function useBatch(found: Console, items: readonly WaitingItem[]) {
   const picked = marked.filter((item) => isAlike(marked[0]!, item));
   const toggle = (id: string) => {
     const item = items.find((one) => one.id === id);
-    if (found.canRun && batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) setChosen(toggled(chosen, id));
+    if (found.canRun && batch === null && item !== undefined && isAlike(picked[0] ?? item, item)) {
+      setChosen(toggled(chosen, id));
+    }
   };
   const pickLike = (current: WaitingItem | undefined) => {
     const first = picked[0] ?? current;
@@ -122,7 +124,7 @@ function InboxHead() {
   const isEmpty = waiting.items.value.length === 0;
   return (
     <>
-      {typeof state === "object" && <Failure text={state.failed} />}
+      {typeof state === "object" && <Failed of={state.failed} />}
       {isEmpty && state === "ready" && <EmptyInbox />}
       {isEmpty && state === "loading" && <p class="quiet-line">Asking what waits …</p>}
       {!isEmpty && (

@@ -1,7 +1,7 @@
 import type { ListedWorkspace } from "../../../http/listed-workspace.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
-import { Empty, Failure, ListRow, Screen, useLoaded } from "../parts.tsx";
+import { Empty, Failed, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { shortPath } from "../sessions/short-path.ts";
 import { Text } from "../text.tsx";
@@ -15,7 +15,7 @@ export function ReviewList() {
   if (loaded !== undefined && "failed" in loaded) {
     return (
       <Screen title="Review">
-        <Failure {...noticeOf(loaded.failed)} />
+        <Failed of={loaded.failed} />
       </Screen>
     );
   }

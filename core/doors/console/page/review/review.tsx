@@ -4,11 +4,11 @@ import type { Artifact } from "../../../../../plugin-sdk/result.ts";
 import type { HeldChange } from "../../../../../plugin-sdk/held.ts";
 import { shortId } from "../../../../ground/log/short-id.ts";
 import type { RefusedCall } from "../api.ts";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { attempt, useConsole } from "../console-context.ts";
 import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { HeldList, SettleHeld } from "../held-item.tsx";
 import { useMay } from "../may.tsx";
-import { Command, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { Command, Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { browserStorage } from "../talk/draft-store.ts";
@@ -97,7 +97,7 @@ function NotLoaded({ title, why }: { title: string | undefined; why: unknown }) 
   }
   return (
     <Screen title="Review">
-      <Failure text={noticeOf(why).text} />
+      <Failed of={why} />
       <p>
         <a href={addressOf("review")}>All worktrees that wait</a>
       </p>

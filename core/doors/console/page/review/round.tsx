@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { ConversationReport, TurnDiff } from "../../../../../plugin-sdk/conversation.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
-import { Command, useLoaded } from "../parts.tsx";
+import { Command, Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { Text } from "../text.tsx";
 import { readPatch } from "./patch-files.ts";
@@ -67,11 +67,13 @@ function RoundFiles({ of: reviewed, diff }: { of: ReviewedFiles | null; diff: Tu
 }
 
 function NoRound({ why, isOver }: { why: unknown; isOver: boolean }) {
+  const { text, isPassing } = noticeOf(why);
+  if (isPassing) return <Failed of={why} />;
   if (!isOver) return <p class="quiet-line">The agent is at work. Its changes stand here when it has ended.</p>;
   return (
     <>
       <p>
-        <Text of={noticeOf(why).text} />
+        <Text of={text} />
       </p>
       <p class="quiet-line">
         The host keeps the files of a round that began with your comments, and of sessions with{" "}

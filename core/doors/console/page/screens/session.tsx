@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
 import { Composer } from "../talk/composer.tsx";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { attempt, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { May } from "../may.tsx";
-import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
+import { Ago, Dialog, durationText, Failed, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { TalkProvider } from "../row-place.ts";
 import type { RowPlace } from "../timeline-layout.ts";
@@ -37,7 +37,7 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   if (failed !== null) {
     return (
       <Screen title="Session">
-        <Failure {...noticeOf(failed)} />
+        <Failed of={failed} />
         <p>
           <a href={addressOf("sessions")}>All sessions</a>
         </p>
@@ -109,7 +109,7 @@ function OpenSession({ opened, session, seq, again, show }: OpenSessionProps) {
         </May>
       }
     >
-      {failure !== null && <Failure text={failure} />}
+      {failure !== null && <Failed of={failure} />}
       <div class="session-layout">
         <TalkView
           talk={talk}
@@ -359,7 +359,7 @@ function RawEvent({ id, seq, close }: { id: string; seq: number; close: () => vo
         <button type="button" class="plain" onClick={close} aria-label="Close the envelope">Close</button>
       </header>
       {loaded === undefined && <p class="quiet-line">Reading …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {loaded !== undefined && "value" in loaded &&
         (loaded.value === "" ? <p>It is no longer stored.</p> : <LongText of={loaded.value} class="json" />)}
     </aside>

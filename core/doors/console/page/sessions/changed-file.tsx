@@ -1,7 +1,7 @@
 import { plainText } from "../shown-text.ts";
 import { addressOf } from "../route.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Ago, Failure, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Ago, Failed, useLoaded } from "../parts.tsx";
 
 /** A place in a session that names a changed file. */
 interface Hit {
@@ -26,7 +26,7 @@ export function ChangedFile({ name }: { name: string }) {
   const { api } = useConsole();
   const [loaded] = useLoaded((signal) => sessionsThatChanged(name, { get: api.get, signal }), [name]);
   if (loaded === undefined) return <p class="quiet-line">Looking for sessions that changed it …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   if (loaded.value.length === 0) return null;
   return (
     <section class="changed-file" aria-label="Sessions that changed this file">

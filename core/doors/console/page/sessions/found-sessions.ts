@@ -28,20 +28,26 @@ export class FoundSessions {
   readonly running: Signal<readonly SessionSummary[]> = signal([]);
   readonly ended: Signal<readonly SessionSummary[]> = signal([]);
   readonly counts: Signal<SessionCounts | null> = signal(null);
-  readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  readonly state: Signal<"loading" | "ready" | { failed: unknown }> = signal("loading");
   /** Beginning of the next page; null after the last. */
   readonly next: Signal<string | null> = signal(null);
   readonly #api: HostApi;
   readonly #list: SessionList;
+  readonly #reads: Signal<number>;
   #over = new AbortController();
+  /** Whether all parts of the list were read for this filter. */
+  #isWhole = false;
   #isMore = false;
+  #isMoreFailed = false;
   #isReading = false;
   #countedAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: HostApi, list: SessionList) {
+  /** @param deps.reads rises when reads that failed start again */
+  constructor({ api, list, reads }: { api: HostApi; list: SessionList; reads: Signal<number> }) {
     this.#api = api;
     this.#list = list;
+    this.#reads = reads;
   }
 
   /** Shows other sessions, a moment later: a person may still type. */
@@ -54,12 +60,14 @@ export class FoundSessions {
   /** Reads, and goes on reading what runs, until the returned function is called. */
   open(): () => void {
     void this.#begin();
-    const leave = this.#list.all.subscribe(() => this.#plan(soonMs, () => this.#refresh()));
+    const leaveList = this.#list.all.subscribe(() => this.#plan(soonMs, () => this.#refresh()));
+    const leaveReads = this.#reads.subscribe(() => void this.#readAgain());
     const tick = setInterval(() => {
       if (!document.hidden && this.running.peek().length > 0) void this.#refresh();
     }, everyMs);
     return () => {
-      leave();
+      leaveList();
+      leaveReads();
       clearInterval(tick);
       clearTimeout(this.#timer);
       this.#timer = undefined;
@@ -73,6 +81,7 @@ export class FoundSessions {
     const before = this.next.peek();
     if (this.#isMore || query === null || before === null) return;
     this.#isMore = true;
+    this.#isMoreFailed = false;
     const { signal } = this.#over;
     try {
       const page = await this.#page({ ...query, before, limit: pageSize }, signal);
@@ -80,13 +89,22 @@ export class FoundSessions {
       this.next.value = page.next;
       this.#merge(page.sessions);
     } catch (error) {
+      this.#isMoreFailed = true;
       this.#fail(error, signal);
     } finally {
       this.#isMore = false;
     }
   }
 
+  /** Reads what failed. */
+  async #readAgain(): Promise<void> {
+    if (typeof this.state.peek() !== "object") return;
+    await this.#refresh();
+    if (this.#isMoreFailed) await this.more();
+  }
+
   async #begin(): Promise<void> {
+    this.#isWhole = false;
     this.#over.abort();
     this.#over = new AbortController();
     const { signal } = this.#over;
@@ -103,6 +121,7 @@ export class FoundSessions {
       this.ended.value = ended.sessions;
       this.next.value = ended.next;
       this.counts.value = counts;
+      this.#isWhole = true;
       this.state.value = "ready";
     } catch (error) {
       this.#fail(error, signal);
@@ -113,6 +132,7 @@ export class FoundSessions {
   async #refresh(): Promise<void> {
     const { signal } = this.#over;
     if (this.#isReading || signal.aborted || this.state.peek() === "loading") return;
+    if (!this.#isWhole) return await this.#begin();
     this.#isReading = true;
     const filter = this.filter.peek();
     try {
@@ -194,7 +214,7 @@ export class FoundSessions {
 
   #fail(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.state.value = { failed: error instanceof Error ? error.message : String(error) };
+    this.state.value = { failed: error };
   }
 }
 

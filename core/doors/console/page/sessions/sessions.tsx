@@ -4,7 +4,7 @@ import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.t
 import { useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { May, useMay } from "../may.tsx";
-import { Command, Empty, Failure, Screen, toggled } from "../parts.tsx";
+import { Command, Empty, Failed, Screen, toggled } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { type Standing, standingOf } from "../session-list.ts";
 import { ChangedFile, isFile } from "./changed-file.tsx";
@@ -53,6 +53,7 @@ export function Sessions() {
       />
       {canRun && <StopBar picked={picked} clear={() => pick([])} />}
       {isFile(filter.text) && <ChangedFile name={filter.text.trim()} />}
+      <NotRead />
       {items.length === 0 && <NoLine />}
       {items.length > 0 && <Lines {...lines} canSelect={canRun} />}
     </Screen>
@@ -72,11 +73,17 @@ function useItems(group: Grouping, now: number) {
   return { items, folded, fold: (key: string) => setFolded(toggled(folded, key)) };
 }
 
+/** Says that the lines are not those of now. */
+function NotRead() {
+  const state = useConsole().found.state.value;
+  return typeof state === "object" ? <Failed of={state.failed} /> : null;
+}
+
 /** Says why there is no line. */
 function NoLine() {
   const { found } = useConsole();
   const state = found.state.value;
-  if (typeof state === "object") return <Failure text={state.failed} />;
+  if (typeof state === "object") return null;
   if (state === "loading") return <p class="quiet-line">Reading the sessions …</p>;
   return found.filter.value === noFilter ? <NoSession /> : <NoMatch />;
 }

@@ -1,7 +1,7 @@
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { HostApi } from "../api.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Failure, ListRow, StandingMark, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Failed, ListRow, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
@@ -21,7 +21,7 @@ export function SpendSessions({ span, agent }: Wanted) {
   const { api } = useConsole();
   const [loaded] = useLoaded((signal) => readSessions({ span, agent }, { api, signal }), [span?.first, agent]);
   if (loaded === undefined) return <p class="quiet-line" role="status">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   const all = loaded.value;
   return (
     <section aria-label="Sessions">

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
@@ -42,7 +42,7 @@ export function Spend() {
       }
     >
       {loaded === undefined && <p class="quiet-line" role="status">Adding up …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {loaded !== undefined && "value" in loaded && (
         <Figures key={days} rows={loaded.value.rows} days={days} labels={labels} label={label} askLabel={setLabel} />
       )}

@@ -28,7 +28,7 @@ export class Talk {
   readonly parts: Signal<readonly SessionPart[]> = signal(none);
   /** Every message whose events were read, by its id. */
   readonly messages: Signal<ReadonlyMap<string, ShownMessage>> = signal(new Map());
-  readonly failure: Signal<string | null> = signal(null);
+  readonly failure: Signal<unknown> = signal(null);
   /** A turn that a person wants to take back, or to go on from in another conversation. */
   readonly wish: Signal<TurnWish | null> = signal(null);
   /** Turns that are known to be taken back, or not. */
@@ -139,7 +139,7 @@ export class Talk {
     } catch (error) {
       if (signal.aborted) return;
       const isGone = error instanceof RefusedCall && error.status >= 400 && error.status < 500 && error.status !== 429;
-      this.failure.value = error instanceof Error ? error.message : String(error);
+      this.failure.value = error;
       if (!isGone) this.touch(retryMs);
     }
   }

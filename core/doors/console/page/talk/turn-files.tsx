@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { TurnDiff } from "../../../../../plugin-sdk/conversation.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { DiffFile, filesOf } from "../diff-text.tsx";
 import { pathOf } from "../review/patch-files.ts";
 import { Artifacts } from "../host-event.tsx";
-import { Failure, useLoaded } from "../parts.tsx";
+import { Failed, useLoaded } from "../parts.tsx";
 import { Text } from "../text.tsx";
 import type { Talk } from "./talk.ts";
 import type { ChangedFiles, ShownTurn } from "./talk-turns.ts";
@@ -44,7 +44,7 @@ function KeptDiff({ talk, turn }: { talk: Talk; turn: number }) {
     if (diff !== null) talk.learn(turn, diff.taken_back);
   }, [diff]);
   if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   return <ShownDiff of={loaded.value} />;
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { Age } from "../age.tsx";
-import { Failure, useLoaded } from "../parts.tsx";
+import { Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import type { ShownEvent } from "../shown-event.ts";
 import { plainText } from "../shown-text.ts";
@@ -20,7 +20,7 @@ export function BrokerCalls() {
   return (
     <section class="panel">
       {loaded === undefined && <p class="quiet-line">Reading the calls …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {loaded !== undefined && "value" in loaded && calls.length === 0 && (
         <p class="quiet-line">
           No plugin has asked for a file, a program, a host or a variable yet. Calls appear here as they are decided.

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
-import { noticeOf, useConsole } from "../console-context.ts";
+import { useConsole } from "../console-context.ts";
 import { Age } from "../age.tsx";
-import { Failure, useLoaded } from "../parts.tsx";
+import { Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -24,7 +24,7 @@ interface DenialPage {
 export function Denials() {
   const [loaded, again] = useDenials();
   if (loaded === undefined) return <p class="quiet-line">Reading the denials …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   const { denials, next } = loaded.value;
   const groups = groupDenials(denials);
   const isSettled = ({ agents }: DenialGroup) => agents.every(({ newest }) => newest.now === "allowed");

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Ago, Command, Failure, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Ago, Command, Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -21,7 +21,7 @@ export function Machine() {
         The same as <Command text="bulkhead doctor" /> tells.
       </p>
       {loaded === undefined && <p class="quiet-line">Looking at the machine …</p>}
-      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {loaded !== undefined && "value" in loaded && <MachineFacts of={loaded.value} />}
     </section>
   );

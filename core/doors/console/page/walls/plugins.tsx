@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
-import { noticeOf, useConsole } from "../console-context.ts";
-import { Command, Empty, Failure, useLoaded } from "../parts.tsx";
+import { useConsole } from "../console-context.ts";
+import { Command, Empty, Failed, Failure, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -28,7 +28,7 @@ export function Plugins({ open }: { open: string | null }) {
     return { ...answer, plugins: await Promise.all(answer.plugins.map(({ id }) => explain(id, signal))) };
   }, []);
   if (loaded === undefined) return <p class="quiet-line">Reading the plugins …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  if ("failed" in loaded) return <Failed of={loaded.failed} />;
   // After a change one plugin is asked again: all of them would take seconds, in which the old state stood there.
   const again = async (id: string) => {
     const now = await explain(id);
