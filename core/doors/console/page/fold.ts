@@ -1,3 +1,4 @@
+import { ToldErrors } from "./rows/told-errors.ts";
 import type { ShownEvent } from "./shown-event.ts";
 
 type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
@@ -42,15 +43,17 @@ export function holds(row: TimelineRow, seq: number): boolean {
   return row.seq <= seq && seq <= endOf(row);
 }
 
-/** Tool calls and answers that the border between two blocks divides. */
+/** Parts that the border between two blocks divides: tool calls and answers, and an error from its first words. */
 interface DividedCalls {
   /** Answers in the next block to calls of this one. */
   answers: ReadonlyMap<string, EventOf<"tool_result">>;
   /** Answers of this block to calls of the one before, which shows them. */
   answered: ReadonlySet<string>;
+  /** Events of the block before. */
+  before: readonly ShownEvent[];
 }
 
-const undivided: DividedCalls = { answers: new Map(), answered: new Set() };
+const undivided: DividedCalls = { answers: new Map(), answered: new Set(), before: [] };
 
 /** Finds the tool calls and answers that are divided between a block and its neighbours, as far as those are here. */
 export function dividedCalls(
@@ -64,6 +67,7 @@ export function dividedCalls(
   return {
     answers: new Map(results(after).flatMap((one) => open.has(one.call_id) ? [[one.call_id, one]] : [])),
     answered: new Set(results(block).flatMap(({ call_id }) => openBefore.has(call_id) ? [call_id] : [])),
+    before,
   };
 }
 
@@ -80,11 +84,12 @@ function openCalls(events: readonly ShownEvent[]): Set<string> {
  * Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. Heads of turns and
  * the list of messages that wait show what else there is of turns and messages.
  */
-export function foldRows(events: readonly ShownEvent[], { answers, answered } = undivided): TimelineRow[] {
+export function foldRows(events: readonly ShownEvent[], { answers, answered, before } = undivided): TimelineRow[] {
   const folding = new Folding();
+  const told = new ToldErrors(before);
   for (const envelope of events) {
-    const { event } = envelope;
-    if (event.type !== "tool_result" || !answered.has(event.call_id)) folding.take(envelope);
+    const event = told.brief(envelope.event);
+    if (event.type !== "tool_result" || !answered.has(event.call_id)) folding.take({ ...envelope, event });
   }
   giveAnswers(folding.rows, answers);
   return withReads(folding.rows);

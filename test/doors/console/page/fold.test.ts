@@ -108,6 +108,30 @@ describe("foldRows", () => {
     ]);
   });
 
+  test("tells an error once, with its advice, and names it by its code from then on", () => {
+    const error = { code: "model_missing" as const, message: "The model is not there." };
+    const told = { ...error, hint: "Choose another model." };
+    const failed: Event = { type: "attempt_failed", attempt: 1, adapter_id: "fails", error: told, retry_in_ms: null };
+    const result = { outcome: "error", stop_reason: "agent_error", output: "", error: told } as unknown;
+    const ended = { type: "session_ended", result } as Event;
+    const events: Event[] = [{ type: "error", ...error, recoverable: false }, failed, ended];
+    const brief = { code: "model_missing", message: "model_missing" };
+    expect(fold(...events)).toMatchObject([
+      { event: { message: error.message } },
+      { event: { error: { message: "model_missing", hint: told.hint } } },
+      { event: { result: { error: brief } } },
+    ]);
+    expect(JSON.stringify(fold(...events)).split("Choose another")).toHaveLength(2);
+    // The end may stand in the next block.
+    const all = envelopesOf(events);
+    const end = all.slice(2);
+    expect(foldRows(end, dividedCalls(end, { before: all.slice(0, 2), after: [] }))).toMatchObject([
+      { event: { result: { error: brief } } },
+    ]);
+    // An error that no row told before is told in full.
+    expect(fold(ended)).toMatchObject([{ event: { result: { error: told } } }]);
+  });
+
   test("begins a row after a text that was cut, and after a long one", () => {
     const [first, second] = envelopesOf([output("cut…"), output("next")]);
     expect(foldRows([{ ...first!, cut_from: 9_000_000 }, second!])).toMatchObject([{ cut: true }, { text: "next" }]);
