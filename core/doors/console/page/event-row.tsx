@@ -80,7 +80,7 @@ function RowBody({ row, target, onRaw }: RowBodyProps) {
     case "plan":
       return <PlanRow event={row.event} updates={row.seqs.length} />;
     case "tool":
-      return <ToolRow row={row} onRaw={onRaw} />;
+      return <ToolRow row={row} target={target} onRaw={onRaw} />;
     case "used":
       return <UsedRow row={row} />;
     case "process":
@@ -114,32 +114,43 @@ function Thinking({ text }: { text: string }) {
   );
 }
 
-function ToolRow(
-  { row: { call, result, parts, seq }, onRaw }: {
-    row: Extract<TimelineRow, { kind: "tool" }>;
-    onRaw: (seq: number) => void;
-  },
-) {
+function ToolRow({ row: { call, result, parts, agents, seq }, target, onRaw }: FoldedProps<"tool">) {
   const state = result === null ? "open" : result.success ? "ok" : "bad";
+  const isInside = target !== null && agents.some((one) => holds(one, target));
   return (
-    <FoldRow class={`tool tool-${state}`} line={<ToolLine call={call} result={result} />}>
-      {() => (
-        <>
-          {call !== null && (
-            <Part title={`Input · ${call.kind}`} copied={commandOf(call.input)}>
-              <Input of={call.input} />
-            </Part>
-          )}
-          {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
-          {result !== null && (
-            <Part title={result.success ? "Output" : "Failure"} copied={textOf(result.output)}>
-              <JsonText of={result.output} />
-            </Part>
-          )}
-          <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
-        </>
+    <>
+      <FoldRow class={`tool tool-${state}`} line={<ToolLine call={call} result={result} />}>
+        {() => <ToolParts of={{ call, result, parts, seq }} onRaw={onRaw} />}
+      </FoldRow>
+      {agents.length > 0 && (
+        <div class="tool-agents">
+          {agents.map((one) => (
+            <AgentRow key={one.seq} row={one} target={isInside && holds(one, target) ? target : null} onRaw={onRaw} />
+          ))}
+        </div>
       )}
-    </FoldRow>
+    </>
+  );
+}
+
+type ToolFacts = Pick<Extract<TimelineRow, { kind: "tool" }>, "call" | "result" | "parts" | "seq">;
+
+function ToolParts({ of: { call, result, parts, seq }, onRaw }: { of: ToolFacts; onRaw: (seq: number) => void }) {
+  return (
+    <>
+      {call !== null && (
+        <Part title={`Input · ${call.kind}`} copied={commandOf(call.input)}>
+          <Input of={call.input} />
+        </Part>
+      )}
+      {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
+      {result !== null && (
+        <Part title={result.success ? "Output" : "Failure"} copied={textOf(result.output)}>
+          <JsonText of={result.output} />
+        </Part>
+      )}
+      <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
+    </>
   );
 }
 

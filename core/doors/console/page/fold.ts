@@ -14,6 +14,8 @@ type RowContent =
     call: EventOf<"tool_call"> | null;
     result: EventOf<"tool_result"> | null;
     parts: ShownEvent[];
+    /** Agents of the agent that it started. */
+    agents: AgentRow[];
   }
   | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
   | { kind: "plan"; seq: number; event: EventOf<"plan">; seqs: number[] }
@@ -30,6 +32,7 @@ type RowContent =
   | { kind: "event"; seq: number; event: ShownEvent["event"]; cut: boolean };
 
 type ToolRow = Extract<TimelineRow, { kind: "tool" }>;
+type AgentRow = Extract<TimelineRow, { kind: "agent" }>;
 
 /** The number of the last event that a row has from its first on. */
 export function endOf(row: TimelineRow): number {
@@ -40,6 +43,7 @@ export function endOf(row: TimelineRow): number {
 export function holds(row: TimelineRow, seq: number): boolean {
   if (row.kind === "plan") return row.seqs.includes(seq);
   if (row.kind === "agent") return row.seq === seq || row.rows.some((one) => holds(one, seq));
+  if (row.kind === "tool" && row.agents.some((one) => holds(one, seq))) return true;
   return row.seq <= seq && seq <= endOf(row);
 }
 
@@ -51,15 +55,24 @@ interface DividedCalls {
   answered: ReadonlySet<string>;
   /** Events of the block before. */
   before: readonly ShownEvent[];
+  /** Events of agents of the agent in the next block, up to their end. */
+  goesOn: readonly ShownEvent[];
+  /** Agents of the agent that the block before shows up to their end. */
+  ended: ReadonlySet<string>;
 }
 
-const undivided: DividedCalls = { answers: new Map(), answered: new Set(), before: [] };
+const undivided: DividedCalls = { answers: new Map(), answered: new Set(), before: [], goesOn: [], ended: new Set() };
 
-/** Finds the tool calls and answers that are divided between a block and its neighbours, as far as those are here. */
+/**
+ * Finds what is divided between a block and its neighbours, as far as those are here.
+ * @param options.isFiltered each block keeps what its agents' agents do: its neighbour may not be shown
+ */
 export function dividedCalls(
   block: readonly ShownEvent[],
   { before, after }: { before: readonly ShownEvent[]; after: readonly ShownEvent[] },
+  { isFiltered = false }: { isFiltered?: boolean } = {},
 ): DividedCalls {
+  const carried = isFiltered ? new Set<string>() : carriedAgents(block, after);
   const open = openCalls(block);
   const openBefore = openCalls(before);
   const results = (events: readonly ShownEvent[]) =>
@@ -68,7 +81,26 @@ export function dividedCalls(
     answers: new Map(results(after).flatMap((one) => open.has(one.call_id) ? [[one.call_id, one]] : [])),
     answered: new Set(results(block).flatMap(({ call_id }) => openBefore.has(call_id) ? [call_id] : [])),
     before,
+    goesOn: after.filter(({ event }) => carried.has(agentOf(event) ?? "")),
+    ended: isFiltered ? new Set() : carriedAgents(before, block),
   };
+}
+
+/** Returns the agents that begin in one block, or go on in it, and end in the next. */
+function carriedAgents(block: readonly ShownEvent[], next: readonly ShownEvent[]): Set<string> {
+  const open = new Set<string>();
+  for (const { event } of block) {
+    const id = agentOf(event);
+    if (event.type === "agent_ended") open.delete(event.agent_id);
+    else if (id !== undefined) open.add(id);
+  }
+  return new Set(
+    next.flatMap(({ event }) => event.type === "agent_ended" && open.has(event.agent_id) ? [event.agent_id] : []),
+  );
+}
+
+function agentOf(event: ShownEvent["event"]): string | undefined {
+  return "agent_id" in event ? event.agent_id : undefined;
 }
 
 function openCalls(events: readonly ShownEvent[]): Set<string> {
@@ -84,13 +116,16 @@ function openCalls(events: readonly ShownEvent[]): Set<string> {
  * Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. Heads of turns and
  * the list of messages that wait show what else there is of turns and messages.
  */
-export function foldRows(events: readonly ShownEvent[], { answers, answered, before } = undivided): TimelineRow[] {
+export function foldRows(events: readonly ShownEvent[], divided = undivided): TimelineRow[] {
+  const { answers, answered, before, goesOn, ended } = divided;
   const folding = new Folding();
   const told = new ToldErrors(before);
   for (const envelope of events) {
     const event = told.brief(envelope.event);
-    if (event.type !== "tool_result" || !answered.has(event.call_id)) folding.take({ ...envelope, event });
+    const isAbove = event.type === "tool_result" && answered.has(event.call_id) || ended.has(agentOf(event) ?? "");
+    if (!isAbove) folding.take({ ...envelope, event });
   }
+  for (const envelope of goesOn) folding.take(envelope);
   giveAnswers(folding.rows, answers);
   return withReads(folding.rows);
 }
@@ -98,7 +133,9 @@ export function foldRows(events: readonly ShownEvent[], { answers, answered, bef
 function giveAnswers(rows: readonly TimelineRow[], answers: DividedCalls["answers"]): void {
   for (const row of rows) {
     if (row.kind === "agent") giveAnswers(row.rows, answers);
-    if (row.kind === "tool" && row.result === null) row.result = answers.get(row.call?.call_id ?? "") ?? null;
+    if (row.kind !== "tool") continue;
+    row.result ??= answers.get(row.call?.call_id ?? "") ?? null;
+    giveAnswers(row.agents, answers);
   }
 }
 
@@ -114,7 +151,8 @@ function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
     run = [];
   };
   for (const row of rows) {
-    const isRead = row.kind === "tool" && row.parts.length === 0 && row.result?.success === true &&
+    const isRead = row.kind === "tool" && row.parts.length === 0 && row.agents.length === 0 &&
+      row.result?.success === true &&
       (row.call?.kind === "read" || row.call?.kind === "search");
     if (isRead || row.kind === "used" && run.length > 0) run.push(row);
     else {
@@ -133,12 +171,13 @@ class Folding {
   #said: string | undefined;
   #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
   #plan: Extract<TimelineRow, { kind: "plan" }> | null = null;
-  #agents = new Map<string, { row: Extract<TimelineRow, { kind: "agent" }>; folding: Folding }>();
+  /** Agents of the agent, and their agents. */
+  #agents = new Map<string, { row: AgentRow; folding: Folding }>();
 
   take(envelope: ShownEvent): void {
-    const { event } = envelope;
-    if ("agent_id" in event && event.agent_id !== undefined) this.#takeAgents(envelope, event.agent_id);
-    else this.#take(envelope);
+    const id = agentOf(envelope.event);
+    if (id === undefined) this.#take(envelope);
+    else this.#takeAgents(envelope, id);
   }
 
   #take(envelope: ShownEvent): void {
@@ -158,11 +197,11 @@ class Folding {
       case "thinking":
         return this.#text(envelope, "thinking", event.content);
       case "tool_call":
-        return this.#tool({ kind: "tool", at, seq, call: event, result: null, parts: [] }, event.call_id);
+        return this.#tool({ kind: "tool", at, seq, call: event, result: null, parts: [], agents: [] }, event.call_id);
       case "tool_result": {
         const row = this.#calls.get(event.call_id);
         if (row === undefined) {
-          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [] });
+          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [], agents: [] });
           return;
         }
         row.result = event;
@@ -224,7 +263,7 @@ class Folding {
     }
   }
 
-  /** Puts an event of an agent of the agent under the row of that. */
+  /** Puts an event of an agent of the agent under the row of that, and that under what started it. */
   #takeAgents(envelope: ShownEvent, agent_id: string): void {
     const { event, seq, ts: at } = envelope;
     let known = this.#agents.get(agent_id);
@@ -232,11 +271,18 @@ class Folding {
       const folding = new Folding();
       known = { folding, row: { kind: "agent", at, seq, agent_id, started: null, ended: null, rows: folding.rows } };
       this.#agents.set(agent_id, known);
-      this.rows.push(known.row);
+      this.#placeFor(event).push(known.row);
     }
     if (event.type === "agent_started") known.row.started = event;
     else if (event.type === "agent_ended") known.row.ended = event;
     else known.folding.#take(envelope);
+  }
+
+  /** Returns where an agent's row belongs: under the call that started it, else beside what its parent does. */
+  #placeFor(event: ShownEvent["event"]): TimelineRow[] {
+    if (event.type !== "agent_started") return this.rows;
+    const parent = this.#agents.get(event.parent ?? "")?.folding ?? this;
+    return parent.#calls.get(event.call_id ?? "")?.agents ?? parent.rows;
   }
 
   #plain({ event, seq, ts, cut_from }: ShownEvent): void {

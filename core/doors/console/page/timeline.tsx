@@ -100,7 +100,8 @@ const Block = memo<BlockProps>(
     if (block === unknown) {
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
-    const divided = dividedCalls(block.events, { before: before.events, after: after.events });
+    const beside = { before: before.events, after: after.events };
+    const divided = dividedCalls(block.events, beside, { isFiltered: mark !== null });
     const isShown = ({ seq, event }: ShownEvent) =>
       from <= seq && seq <= (to ?? Infinity) &&
       // The head of its turn has the prompt.

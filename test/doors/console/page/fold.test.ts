@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dividedCalls, foldRows, holds } from "../../../../core/doors/console/page/fold.ts";
+import { hasMark } from "../../../../core/doors/console/page/rows/row-marks.ts";
 import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
 import { envelopesOf } from "../../cli/fake-host.ts";
 
@@ -71,6 +72,61 @@ describe("foldRows", () => {
       { kind: "tool", call: { call_id: "c" } },
     ]);
     expect(rows.map((row) => [4, 7, 9, 11].filter((seq) => holds(row, seq)))).toEqual([[7], [4], [9], [], []]);
+  });
+
+  test("puts an agent's agent under the call that started it, and that one's agents under theirs", () => {
+    const began = (agent_id: string, of: { call_id?: string; parent?: string } = {}): Event => {
+      return { type: "agent_started", agent_id, name: agent_id, ...of };
+    };
+    const of = (agent_id: string, event: Event) => ({ ...event, agent_id }) as Event;
+    const rows = fold(
+      call("task"),
+      began("one", { call_id: "task" }),
+      of("one", call("deep")),
+      began("two", { call_id: "deep", parent: "one" }),
+      of("two", output("from below")),
+      began("three", { parent: "one" }),
+      { type: "agent_ended", agent_id: "two", outcome: "completed" },
+      result("task"),
+      began("alone"),
+    );
+    expect(rows).toMatchObject([
+      {
+        kind: "tool",
+        call: { call_id: "task" },
+        result: { call_id: "task" },
+        agents: [{
+          agent_id: "one",
+          rows: [
+            { kind: "tool", agents: [{ agent_id: "two", ended: {}, rows: [{ text: "from below" }] }] },
+            { kind: "agent", agent_id: "three" },
+          ],
+        }],
+      },
+      { kind: "agent", agent_id: "alone" },
+    ]);
+    expect(rows.map((row) => holds(row, 5))).toEqual([true, false]);
+    expect(rows.map((row) => hasMark(row, "said"))).toEqual([true, false]);
+  });
+
+  test("shows an agent's agent once where the border of two blocks divides what it did", () => {
+    const sub = (event: Event) => ({ ...event, agent_id: "sub" }) as Event;
+    const all = envelopesOf([
+      { type: "agent_started", agent_id: "sub", name: "Explorer" },
+      sub(output("a")),
+      sub(output("b")),
+      output("beside"),
+      { type: "agent_ended", agent_id: "sub", outcome: "completed" },
+      sub(output("late")),
+    ]);
+    const [one, two] = [all.slice(0, 2), all.slice(2)];
+    expect(foldRows(one, dividedCalls(one, { before: [], after: two }))).toMatchObject([
+      { kind: "agent", rows: [{ text: "ablate" }], ended: { outcome: "completed" } },
+    ]);
+    expect(foldRows(two, dividedCalls(two, { before: one, after: [] }))).toMatchObject([{ text: "beside" }]);
+    // Where only rows of one kind are shown, each block has its own.
+    const apart = dividedCalls(two, { before: one, after: [] }, { isFiltered: true });
+    expect(foldRows(two, apart)).toMatchObject([{ kind: "agent" }, { text: "beside" }]);
   });
 
   test("puts a tool's answer, and what was asked about it, into the row of its call", () => {

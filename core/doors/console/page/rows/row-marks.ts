@@ -9,7 +9,7 @@ export function hasMark(row: TimelineRow, mark: EventMark): boolean {
     case "tool":
       return [row.call, row.result, ...row.parts.map(({ event }) => event)].some((event) =>
         event !== null && marksOf(event).includes(mark)
-      );
+      ) || row.agents.some((one) => hasMark(one, mark));
     case "event":
       return marksOf(row.event).includes(mark);
     case "reads":
