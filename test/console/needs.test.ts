@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { WaitingItem } from "../../core/doors/http/waiting-item.ts";
 import { axeFindings } from "./accessibility.ts";
-import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
+import type { Locator } from "playwright-core";
+import { closeConsole, openConsole, openWholeConsole, pause, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
 
@@ -13,6 +14,15 @@ afterAll(() => close?.());
 /** Runs the agent that reaches for what it was not granted: `git`, `orders` and `key`, as the prompt says. */
 async function reach(prompt: string): Promise<void> {
   await (await host.client.start({ workdir: host.workdir, prompt }, { adapter: "reaches" })).result();
+}
+
+/** Tells whether a row asks again for what was just settled, before the page has read how things stand now. */
+async function asksAgain(row: Locator, isOver: () => Promise<boolean>): Promise<boolean> {
+  while (!await isOver()) {
+    if (await row.getByRole("button", { name: "Grant …" }).count() > 0) return true;
+    await pause(50);
+  }
+  return false;
 }
 
 const manifest = () => readFile(join(host.folder, "bulkhead.yaml"), "utf8");
@@ -46,8 +56,10 @@ test("a grant has exactly the row's words, and says before it is given what else
   await push.locator(".also", { hasText: "run git push {...}" }).waitFor();
   await field.fill("git push");
   await push.locator(".also").waitFor({ state: "detached" });
+  await page.route("**/v1/waiting", async (route) => (await pause(1000), await route.continue()));
   await push.getByRole("button", { name: "Grant", exact: true }).click();
-  await push.waitFor({ state: "detached" });
+  expect(await asksAgain(push, async () => await push.count() === 0)).toBe(false);
+  await page.unroute("**/v1/waiting");
   expect(await manifest()).toMatch(/binary: git\n\s+args:\n?\s+\[?-? ?push\]?/);
 });
 
@@ -133,8 +145,12 @@ test("walls say in sentences what a plugin may do, and have an address for each 
   await denial.getByText(/3 times, 1 agent, 3 sessions/).waitFor();
   const key = page.locator(".denial", { hasText: "TIDE_KEY" });
   await key.getByRole("button", { name: "Grant …" }).click();
+  await key.getByRole("button", { name: "Grant", exact: true, disabled: false }).waitFor();
+  await page.route("**/v1/denials?*", async (route) => (await pause(1000), await route.continue()));
   await key.getByRole("button", { name: "Grant", exact: true }).click();
-  await page.locator("summary", { hasText: "allowed since" }).waitFor();
+  const settled = page.locator("summary", { hasText: "allowed since" });
+  expect(await asksAgain(key, async () => await settled.count() > 0)).toBe(false);
+  await page.unroute("**/v1/denials?*");
   await opened.go("#/walls/machine");
   await page.locator(".wall-list li").first().waitFor();
   const names = await page.locator(".wall-list b").allTextContents();

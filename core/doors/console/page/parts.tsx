@@ -246,12 +246,16 @@ export function Sure({ label, question, act }: { label: string; question: string
 /** Something read from the host: `undefined` while it is read. */
 type Loaded<T> = { value: T } | { failed: unknown } | undefined;
 
-/** Reads something when the keys change, and when a failure may have passed; `again` reads it once more. */
+/**
+ * Reads something when the keys change, and when a failure may have passed; `again` reads it once more, and resolves when the
+ * page has what was read.
+ */
 export function useLoaded<T>(
   read: (signal: AbortSignal) => Promise<T>,
   keys: readonly unknown[],
-): [Loaded<T>, () => void] {
+): [Loaded<T>, () => Promise<void>] {
   const [loaded, setLoaded] = useState<Loaded<T>>();
+  const waiters = useRef<(() => void)[]>([]);
   const [round, setRound] = useState(0);
   const { reads } = useConsole();
   const isFailed = loaded !== undefined && "failed" in loaded;
@@ -262,13 +266,19 @@ export function useLoaded<T>(
   }, [isFailed]);
   useEffect(() => {
     const over = new AbortController();
-    read(over.signal).then(
-      (value) => over.signal.aborted || setLoaded({ value }),
-      (failed: unknown) => over.signal.aborted || setLoaded({ failed }),
-    );
+    const take = (now: Loaded<T>) => {
+      if (over.signal.aborted) return;
+      setLoaded(now);
+      for (const go of waiters.current.splice(0)) go();
+    };
+    read(over.signal).then((value) => take({ value }), (failed: unknown) => take({ failed }));
     return () => over.abort();
   }, [...keys, round]);
-  return [loaded, () => setRound((count) => count + 1)];
+  const again = () => {
+    setRound((count) => count + 1);
+    return new Promise<void>((resolve) => waiters.current.push(resolve));
+  };
+  return [loaded, again];
 }
 
 /** A row of a list of sessions, worktrees or comparisons, with its facts as children. */

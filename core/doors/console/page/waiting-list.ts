@@ -43,7 +43,13 @@ export class WaitingList {
     this.#timer ??= setTimeout(() => (this.#reading = this.#reading.then(() => this.#read()).catch(() => {})), 100);
   }
 
+  /** Reads it again at once; resolves when the page shows what waits now. */
+  async again(): Promise<void> {
+    await (this.#reading = this.#reading.then(() => this.#read()).catch(() => {}));
+  }
+
   async #read(): Promise<void> {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     try {
       const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");

@@ -42,7 +42,7 @@ export function Agents() {
   const [asked, again] = useLoaded(read(true), []);
   const loaded = asked ?? known;
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || again(), everyMs);
+    const timer = setInterval(() => document.hidden || void again(), everyMs);
     return () => clearInterval(timer);
   }, []);
   const facts = loaded !== undefined && "value" in loaded ? loaded.value : null;
@@ -50,7 +50,7 @@ export function Agents() {
     <Screen
       title="Agents and machines"
       lead={facts === null ? "How the agents are" : <Lead of={facts} />}
-      actions={<button type="button" onClick={again}>Look again</button>}
+      actions={<button type="button" onClick={() => void again()}>Look again</button>}
     >
       {asked === undefined && <p class="quiet-line" role="status">Asking the agents …</p>}
       {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}

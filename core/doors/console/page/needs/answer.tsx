@@ -92,5 +92,5 @@ function FreeAnswer({ item }: { item: WaitingItem }) {
 async function release(found: Console, { plugin_id }: WaitingItem): Promise<void> {
   const path = `/v1/plugins/${encodeURIComponent(plugin_id ?? "")}/release`;
   await attempt(found, `${plugin_id} may run again.`, () => found.api.send("POST", path));
-  found.waiting.touch();
+  await found.waiting.again();
 }

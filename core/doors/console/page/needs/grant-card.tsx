@@ -22,7 +22,7 @@ export function GrantCard({ item }: { item: WaitingItem }) {
           note={`refused ${times === 1 ? "once" : `${times} times`} in ${
             sessions === 1 ? "a session" : `${sessions} sessions`
           }`}
-          changed={() => waiting.touch()}
+          changed={() => waiting.again()}
         />
       ))}
       <div class="answers quiet-answers">

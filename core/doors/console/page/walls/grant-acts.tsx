@@ -23,11 +23,14 @@ interface GrantActsProps {
 export function GrantActs({ pluginId, grant: { permission, target }, head, note, changed }: GrantActsProps) {
   const found = useConsole();
   const [asks, setAsks] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   const deny = async () => {
+    setIsBusy(true);
     const path = `/v1/plugins/${encodeURIComponent(pluginId)}/grants`;
     const told = `${pluginId} is denied: ${permission} ${plainText(target, 200)}`;
     const body = { permission, target, under: "deny" };
     if (await attempt(found, told, () => found.api.send("POST", path, body))) await changed();
+    setIsBusy(false);
   };
   return (
     <div class="grant-acts">
@@ -41,7 +44,8 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
           </>
         )}
         {note !== undefined && <span class="quiet-line">{note}</span>}
-        {!asks && (
+        {isBusy && <span class="quiet-line" role="status">Denying it …</span>}
+        {!asks && !isBusy && (
           <May right="admin">
             <span class="permission-act">
               <button type="button" onClick={() => setAsks(true)}>Grant …</button>
