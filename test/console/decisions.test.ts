@@ -75,6 +75,44 @@ test("changes that could not be applied wait in the inbox, with their files and 
   await git(host.workdir, "checkout", "-q", "--", ".");
 });
 
+/** Keeps a comment of a review in the browser, as a person leaves it who goes to another screen. */
+async function leaveComment(id: string): Promise<void> {
+  const comment = { file: "src/tally.js", side: "new", from: 2, to: 2, text: "Why?" };
+  const kept = JSON.stringify({ comments: [comment], draft: null, viewed: {}, at: Date.now() });
+  await page.evaluate(`localStorage.setItem("bulkhead-review:${id}", ${JSON.stringify(kept)})`);
+}
+
+test("no screen applies or discards changes with comments that are not sent before a person agrees", async () => {
+  const file = join(host.workdir, "src/tally.js");
+  const before = await readFile(file, "utf8");
+  const id = await work("Meet a comment");
+  await writeFile(file, "export const tally = () => 0;\n");
+  await expect(host.client.workspaces.apply(id)).rejects.toMatchObject({ code: "conflict" });
+  await writeFile(file, before);
+  await leaveComment(id);
+  await opened.go("#/needs-you");
+  const item = page.locator(".item-conflict", { hasText: "Meet a comment" });
+  await item.getByRole("button", { name: "Apply again" }).click({ timeout: 15_000 });
+  const question = page.getByRole("dialog", { name: "1 comment is not sent" });
+  await question.getByRole("button", { name: "Back" }).click();
+  await item.getByRole("button", { name: "Discard" }).click();
+  await item.getByRole("group", { name: /1 comment that is not sent/ }).getByRole("button", { name: "Keep" }).click();
+  await item.getByRole("button", { name: "Apply again" }).click();
+  await question.getByRole("button", { name: "Apply without it" }).click();
+  await item.waitFor({ state: "detached" });
+  expect(await page.evaluate(`localStorage.getItem("bulkhead-review:${id}")`)).toBeNull();
+  await git(host.workdir, "checkout", "-q", "--", ".");
+  const asked = { prompt: "Compare with a comment", workdir: host.workdir, adapters: ["works", "differs"] };
+  const { id: comparison } = await host.call<{ id: string }>("POST", "/v1/comparisons", asked);
+  await opened.go(`#/compare/${comparison}`);
+  await page.getByRole("button", { name: "Adopt …" }).nth(1).waitFor({ timeout: 20_000 });
+  const { sessions } = await host.call<{ sessions: { session_id: string }[] }>("GET", `/v1/comparisons/${comparison}`);
+  for (const { session_id } of sessions) await leaveComment(session_id);
+  await page.getByRole("button", { name: "Adopt …" }).first().click();
+  await page.getByRole("dialog").getByText("2 comments are not sent").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+});
+
 test("a link that leads out is held, and is applied only on request", async () => {
   const id = await work("Leave a link");
   const worktree = (await host.client.workspaces.list()).find(({ session_id }) => session_id === id)!;
@@ -110,5 +148,6 @@ test("a conflict is discarded in the inbox, after one more question", async () =
   await expect.poll(prompts).toContain("Your changes cannot be applied");
   await item.getByRole("button", { name: "Discard" }).click({ timeout: 30_000 });
   await item.getByRole("group", { name: /Remove the worktree/ }).getByRole("button", { name: "Discard" }).click();
+  await page.waitForTimeout(3000);
   await item.waitFor({ state: "detached" });
 });

@@ -3,6 +3,9 @@ import type { WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { attempt, useConsole } from "./console-context.ts";
 import { May } from "./may.tsx";
 import { Sure } from "./parts.tsx";
+import { countUnsent, forgetReview } from "./review/kept-review.ts";
+import { discardQuestion, useApplyAsk } from "./review/unsent.tsx";
+import { browserStorage } from "./talk/draft-store.ts";
 import { WordsForm } from "./needs/words-form.tsx";
 import { plainText } from "./shown-text.ts";
 import { addressOf } from "./route.ts";
@@ -49,10 +52,12 @@ function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingIte
   const [shows, setShows] = useState(false);
   const id = session_id ?? "";
   const act = async (done: string, call: string) => {
-    await attempt(found, done, () => found.api.send("POST", `/v1/sessions/${encodeURIComponent(id)}/${call}`));
-    found.waiting.touch();
+    const path = `/v1/sessions/${encodeURIComponent(id)}/${call}`;
+    if (await attempt(found, done, () => found.api.send("POST", path))) forgetReview(browserStorage(), id);
+    await found.waiting.again();
   };
-  const apply = () => act("The changes are in the repository, not staged.", "apply");
+  const unsent = countUnsent(browserStorage(), [id]);
+  const apply = useApplyAsk({ unsent, apply: () => act("The changes are in the repository, not staged.", "apply") });
   return (
     <>
       <p class="quiet-line terminal-line">
@@ -61,7 +66,7 @@ function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingIte
       <div class="answers">
         <May right="run">
           <button type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
-          <button type="button" onClick={() => void apply()}>Apply again</button>
+          <button type="button" onClick={apply.begin}>Apply again</button>
         </May>
         <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
           {shows ? "Hide the diff" : "Show the diff"}
@@ -70,11 +75,12 @@ function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingIte
         <May right="run">
           <Sure
             label="Discard"
-            question="Remove the worktree and all its changes?"
+            question={discardQuestion(unsent)}
             act={() => act("The worktree is gone.", "discard")}
           />
         </May>
       </div>
+      {apply.dialog}
       {shows && <SessionDiffText id={id} />}
     </>
   );
@@ -88,7 +94,10 @@ function MergeRequest(
   const path = `/v1/sessions/${encodeURIComponent(session_id ?? "")}/continue`;
   const ask = async (prompt: string) => {
     const told = "The agent was asked. Apply again when it is done.";
-    if (await attempt(found, told, () => found.api.send("POST", path, { prompt }))) close();
+    if (!await attempt(found, told, () => found.api.send("POST", path, { prompt }))) return;
+    // A session at work has no conflict: its card must be gone before a person decides about it.
+    await found.waiting.again();
+    close();
   };
   const text = mergeWords((input as HeldConflict).paths, workdir);
   return <WordsForm label="Message to the agent" verb="Ask it to merge" text={text} send={ask} close={close} />;

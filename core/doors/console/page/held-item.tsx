@@ -3,6 +3,9 @@ import type { HeldChange, InstallScripts, SettledHeld } from "../../../../plugin
 import { attempt, useConsole } from "./console-context.ts";
 import { May, useMay } from "./may.tsx";
 import { Sure, toggled } from "./parts.tsx";
+import { countUnsent, forgetReview } from "./review/kept-review.ts";
+import { useApplyAsk } from "./review/unsent.tsx";
+import { browserStorage } from "./talk/draft-store.ts";
 import { addressOf } from "./route.ts";
 import { Text } from "./text.tsx";
 import type { WaitingItem } from "../../http/waiting-item.ts";
@@ -89,17 +92,22 @@ export function SettleHeld(
     await attempt(found, action === "apply" ? "Applied." : "Dropped.", async () => {
       const outcome = await found.api.send<SettledHeld>("POST", path, body);
       setChosen(new Set());
+      // The worktree goes with the last of them.
+      if (action === "apply" && outcome.held.length === 0) forgetReview(browserStorage(), id);
       settled?.(outcome.held);
     });
     found.waiting.touch();
   };
+  const endsReview = place === "worktree" && (some.length === 0 || some.length === held.length);
+  const unsent = endsReview ? countUnsent(browserStorage(), [id]) : 0;
+  const ask = useApplyAsk({ unsent, apply: () => settle("apply") });
   const which = some.length === 0 ? "all" : `${some.length} selected`;
   return (
     <>
       <HeldList of={held} pick={useMay("run") ? { chosen, toggle } : undefined} />
       <div class="answers">
         <May right="run">
-          <button type="button" onClick={() => void settle("apply")}>Apply {which}</button>
+          <button type="button" onClick={ask.begin}>Apply {which}</button>
           <Sure
             label={`Drop ${which}`}
             question={place === "inplace"
@@ -110,6 +118,7 @@ export function SettleHeld(
         </May>
         {place === "worktree" && <a class="button" href={addressOf("review", id)}>Review</a>}
       </div>
+      {ask.dialog}
     </>
   );
 }

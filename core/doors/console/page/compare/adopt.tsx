@@ -2,7 +2,10 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AppliedWorkspace } from "../../../../../plugin-sdk/workspace.ts";
 import { type Console, noticeOf, useConsole } from "../console-context.ts";
 import { Dialog } from "../parts.tsx";
+import { countUnsent, forgetReview } from "../review/kept-review.ts";
+import { unsentText } from "../review/unsent.tsx";
 import { goTo } from "../route.ts";
+import { browserStorage } from "../talk/draft-store.ts";
 import { type ComparedAgent, isOpen } from "./compared-agent.ts";
 
 /** How long an adoption that was confirmed can be taken back. Milliseconds. */
@@ -35,6 +38,7 @@ export function AdoptDialog(
         {changesText(agent)} come to the repository, not staged.
       </p>
       {others.length > 0 && <Discards of={others} />}
+      <Unsent of={[agent, ...others]} />
       <div class="dialog-actions">
         <button type="button" onClick={close}>Cancel</button>
         <button type="button" class={others.length === 0 ? "primary" : ""} onClick={act([])}>
@@ -64,6 +68,18 @@ function Discards({ of: others }: { of: readonly ComparedAgent[] }) {
         ))}
       </ul>
     </>
+  );
+}
+
+/** Says that comments go with the worktrees. */
+function Unsent({ of: agents }: { of: readonly ComparedAgent[] }) {
+  const count = countUnsent(browserStorage(), agents.map(({ session_id }) => session_id));
+  if (count === 0) return null;
+  return (
+    <p>
+      <b>{unsentText(count)}</b> to{" "}
+      {agents.length === 1 ? "the agent" : "these agents"}: what you said goes with the worktree.
+    </p>
   );
 }
 
@@ -124,6 +140,9 @@ async function adopt({ api, notice, waiting }: Console, { agent, discards }: Ado
     }
     const gone = await Promise.allSettled(discards.map((one) => api.send("POST", `${pathOf(one)}/discard`)));
     const left = discards.filter((_, at) => gone[at]?.status === "rejected").map(({ name }) => name);
+    for (const { session_id, name } of [agent, ...discards]) {
+      if (!left.includes(name)) forgetReview(browserStorage(), session_id);
+    }
     notice.value = left.length === 0
       ? { text: discards.length === 0 ? adopted : `${adopted} The others are discarded.`, isFailure: false }
       : { text: `${adopted} Not discarded: ${left.join(", ")}.`, isFailure: true };

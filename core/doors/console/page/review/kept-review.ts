@@ -49,6 +49,22 @@ export function writeReview(storage: Storage | null, { id, ...review }: KeptRevi
   });
 }
 
+/** Counts the comments of some reviews that the agents do not have; one that is being changed counts once. */
+export function countUnsent(storage: Storage | null, ids: readonly string[]): number {
+  return ids.map((id) => readReview(storage, id)).reduce((sum, { comments, draft }) => {
+    if (draft === null || draft.text.trim() === "") return sum + comments.length;
+    const others = comments.filter(({ file, side, from, to }) =>
+      file !== draft.file || side !== draft.side || from !== draft.from || to !== draft.to
+    );
+    return sum + others.length + 1;
+  }, 0);
+}
+
+/** Forgets a review whose worktree is gone. */
+export function forgetReview(storage: Storage | null, id: string): void {
+  tried(() => storage?.removeItem(prefix + id));
+}
+
 /** Forgets old reviews, and the oldest of many. */
 function tidy(storage: Storage): void {
   const keys = Object.keys(storage).filter((key) => key.startsWith(prefix));

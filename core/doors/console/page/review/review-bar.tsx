@@ -1,12 +1,12 @@
-import { useState } from "preact/hooks";
 import { useComputed } from "@preact/signals";
 import { attempt, useConsole } from "../console-context.ts";
-import { Dialog, Sure } from "../parts.tsx";
+import { Sure } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { Text } from "../text.tsx";
 import { rangeText } from "./line-comments.tsx";
 import type { ReviewState } from "./review-state.ts";
 import { type ReviewedFiles, scrollToFile } from "./reviewed-files.ts";
+import { commentCount, discardQuestion, useApplyAsk } from "./unsent.tsx";
 
 interface BarProps {
   id: string;
@@ -69,14 +69,10 @@ function CommentMenu({ of: { state, files } }: { of: ReviewedFiles }) {
   );
 }
 
-function commentCount(count: number): string {
-  return `${count} ${count === 1 ? "comment" : "comments"}`;
-}
-
 /** The ways to go on: send the comments, apply, discard. */
 function Decide({ id, of: { state }, send, apply }: BarProps) {
-  const [asks, setAsks] = useState(false);
   const unsent = state.unsent.value;
+  const ask = useApplyAsk({ unsent: unsent.length, send, apply: async () => await apply() && state.clear() });
   return (
     <div class="decide">
       {unsent.length > 0 && send !== null && (
@@ -89,19 +85,12 @@ function Decide({ id, of: { state }, send, apply }: BarProps) {
         class={unsent.length > 0 ? "" : "primary"}
         disabled={send === null}
         title={send === null ? "The agent is at work on these changes." : undefined}
-        onClick={() => unsent.length > 0 ? setAsks(true) : void apply()}
+        onClick={ask.begin}
       >
         Apply
       </button>
       <Discard id={id} state={state} />
-      {asks && (
-        <UnsentDialog
-          count={unsent.length}
-          send={send}
-          apply={async () => await apply() && state.clear()}
-          close={() => setAsks(false)}
-        />
-      )}
+      {ask.dialog}
     </div>
   );
 }
@@ -109,44 +98,11 @@ function Decide({ id, of: { state }, send, apply }: BarProps) {
 /** Removes the worktree, after one more question. */
 function Discard({ id, state }: { id: string; state: ReviewState }) {
   const found = useConsole();
-  const unsent = state.unsent.value;
   const discard = async () => {
     const path = `/v1/sessions/${encodeURIComponent(id)}/discard`;
     if (!await attempt(found, "The worktree is gone.", () => found.api.send("POST", path))) return;
     state.clear();
     goTo("review");
   };
-  const question = unsent.length === 0
-    ? "Remove the worktree and all its changes?"
-    : `Remove the worktree, all its changes and ${commentCount(unsent.length)} that ${
-      unsent.length === 1 ? "is" : "are"
-    } not sent?`;
-  return <Sure label="Discard" question={question} act={() => void discard()} />;
-}
-
-/** Asks before an apply ends a review with comments that the agent does not have. */
-function UnsentDialog(
-  { count, send, apply, close }: {
-    count: number;
-    send: BarProps["send"];
-    apply: () => Promise<unknown>;
-    close: () => void;
-  },
-) {
-  const after = (act: () => Promise<unknown>) => () => {
-    close();
-    void act();
-  };
-  return (
-    <Dialog title={`${commentCount(count)} ${count === 1 ? "is" : "are"} not sent`} close={close}>
-      <p>An apply ends the review: the worktree goes, and with it the lines that you commented on.</p>
-      <div class="dialog-actions">
-        <button type="button" onClick={close}>Back</button>
-        <button type="button" class="danger" onClick={after(apply)}>Apply without {count === 1 ? "it" : "them"}</button>
-        {send !== null && (
-          <button type="button" class="primary" autofocus onClick={after(send)}>Send {commentCount(count)}</button>
-        )}
-      </div>
-    </Dialog>
-  );
+  return <Sure label="Discard" question={discardQuestion(state.unsent.value.length)} act={() => void discard()} />;
 }
