@@ -34,6 +34,21 @@ test("plans, reads and an agent's agent are one row each, which open, and the ti
   expect(await page.locator("h1 [title]").getAttribute("title")).toBe("Round exactly to the end");
 });
 
+test("a failed tool says why in its row, and keys go to the next edit and the next denial", async () => {
+  await opened.go("#/sessions");
+  await opened.go(`#/sessions/${busy}`);
+  const failed = page.locator(".tool-bad summary", { hasText: "npm test -- --run tally" });
+  await failed.getByText("1 test failed: knows plurals").waitFor();
+  expect(await page.locator(".row-used").count()).toBe(0);
+  await page.getByRole("button", { name: "Next denial d" }).waitFor();
+  await page.keyboard.press("i");
+  await page.locator("[data-target]", { hasText: "Edit" }).waitFor();
+  await page.keyboard.press("d");
+  await page.locator("[data-target] .denied", { hasText: "api.example.com" }).waitFor();
+  await page.getByRole("button", { name: "Next edit i" }).click();
+  await page.locator("[data-target]", { hasText: "Edit" }).waitFor();
+});
+
 test("a text is found in all of a long session, and keys go from place to place", async () => {
   const request = { workdir: host.workdir, prompt: "Stumble" };
   const session = await host.client.start(request, { adapter: "stumbles", artifacts: "none" });

@@ -70,7 +70,7 @@ const looking = [
   "[type=search]",
   ".filter-field :is(select, input)",
   ".find button",
-  ".next-failure",
+  ".next-mark",
   ".segments button",
   ".compared-file",
   ".versus select",

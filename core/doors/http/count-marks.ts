@@ -4,6 +4,9 @@ import { type EventMark, eventMarks, marksOf } from "../../ground/checks/event-m
 /** How many events of each kind are among some events that follow each other. */
 export type MarkCounts = { first: number } & Record<EventMark, number>;
 
+/** Numbers of events to which a person goes one by one. */
+export type MarkPlaces = Record<"failures" | "edits" | "denials", number[]>;
+
 /** Events that add no row to a timeline: the text before them goes on after them. */
 const silent: ReadonlySet<string> = new Set([
   "message_accepted",
@@ -15,8 +18,11 @@ const silent: ReadonlySet<string> = new Set([
 
 /** Counts a session's events by their marks, in groups of `step` numbers. A text in pieces counts once in its group. */
 export class MarkCounting {
-  /** Numbers of what failed; that of the call for a tool whose call is in the same group or the one before. */
-  readonly failures: number[] = [];
+  /**
+   * Numbers of what failed, was edited and was denied; that of the call for a tool whose call is in the same group or the one
+   * before.
+   */
+  readonly places: MarkPlaces = { failures: [], edits: [], denials: [] };
   readonly #step: number;
   readonly #groups = new Map<number, MarkCounts>();
   readonly #calls = new Map<string, number>();
@@ -41,9 +47,11 @@ export class MarkCounting {
     if (event.type === "tool_call") this.#calls.set(event.call_id, seq);
     const place = event.type === "tool_result" ? this.#callOf(event.call_id, group) ?? seq : seq;
     if (goesOn) return;
-    for (const mark of marksOf(event)) {
+    const marks = marksOf(event);
+    if (event.type === "capability" && marks.includes("failures")) this.places.denials.push(place);
+    for (const mark of marks) {
       this.#counts(place)[mark]++;
-      if (mark === "failures") this.failures.push(place);
+      if (mark === "failures" || mark === "edits") this.places[mark].push(place);
     }
   }
 

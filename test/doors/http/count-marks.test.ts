@@ -18,7 +18,7 @@ const progress: Event = { type: "progress", message: "on it" };
 function counted(step: number, ...events: Event[]) {
   const counting = new MarkCounting(step);
   for (const envelope of envelopesOf(events)) counting.take(envelope);
-  return { groups: counting.groups(1, events.length), failures: counting.failures };
+  return { groups: counting.groups(1, events.length), ...counting.places };
 }
 
 test("MarkCounting counts a text in pieces once in its group, and every call, edit, question and failure", () => {
@@ -28,6 +28,8 @@ test("MarkCounting counts a text in pieces once in its group, and every call, ed
   expect(counted(10, ...events)).toEqual({
     groups: [{ first: 1, said: 3, tools: 1, edits: 1, failures: 2, asked: 1 }],
     failures: [5, 8],
+    edits: [5],
+    denials: [8],
   });
 });
 

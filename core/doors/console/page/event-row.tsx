@@ -12,6 +12,7 @@ import { DiffText } from "./diff-text.tsx";
 import { MarkdownText } from "./rows/markdown-text.tsx";
 import { addressOf } from "./route.ts";
 import { useRowPlace } from "./row-place.ts";
+import { Allowed, ProcessText, UsedText } from "./rows/process-text.tsx";
 import { RowClock } from "./rows/row-clock.tsx";
 import { plainText } from "./shown-text.ts";
 import type { ShownEvent } from "./shown-event.ts";
@@ -82,9 +83,9 @@ function RowBody({ row, target, onRaw }: RowBodyProps) {
     case "tool":
       return <ToolRow row={row} target={target} onRaw={onRaw} />;
     case "used":
-      return <UsedRow row={row} />;
+      return <UsedText of={row} />;
     case "process":
-      return <ProcessRow row={row} />;
+      return <ProcessText of={row} />;
     case "event":
       return (
         <>
@@ -114,13 +115,13 @@ function Thinking({ text }: { text: string }) {
   );
 }
 
-function ToolRow({ row: { call, result, parts, agents, seq }, target, onRaw }: FoldedProps<"tool">) {
+function ToolRow({ row: { call, result, parts, agents, allowed, seq }, target, onRaw }: FoldedProps<"tool">) {
   const state = result === null ? "open" : result.success ? "ok" : "bad";
   const isInside = target !== null && agents.some((one) => holds(one, target));
   return (
     <>
       <FoldRow class={`tool tool-${state}`} line={<ToolLine call={call} result={result} />}>
-        {() => <ToolParts of={{ call, result, parts, seq }} onRaw={onRaw} />}
+        {() => <ToolParts of={{ call, result, parts, allowed, seq }} onRaw={onRaw} />}
       </FoldRow>
       {agents.length > 0 && (
         <div class="tool-agents">
@@ -133,9 +134,11 @@ function ToolRow({ row: { call, result, parts, agents, seq }, target, onRaw }: F
   );
 }
 
-type ToolFacts = Pick<Extract<TimelineRow, { kind: "tool" }>, "call" | "result" | "parts" | "seq">;
+type ToolFacts = Pick<Extract<TimelineRow, { kind: "tool" }>, "call" | "result" | "parts" | "allowed" | "seq">;
 
-function ToolParts({ of: { call, result, parts, seq }, onRaw }: { of: ToolFacts; onRaw: (seq: number) => void }) {
+function ToolParts(
+  { of: { call, result, parts, allowed, seq }, onRaw }: { of: ToolFacts; onRaw: (seq: number) => void },
+) {
   return (
     <>
       {call !== null && (
@@ -149,6 +152,7 @@ function ToolParts({ of: { call, result, parts, seq }, onRaw }: { of: ToolFacts;
           <JsonText of={result.output} />
         </Part>
       )}
+      <Allowed of={allowed} />
       <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
     </>
   );
@@ -159,7 +163,7 @@ interface FoldedProps<K extends TimelineRow["kind"]> extends Omit<RowBodyProps, 
 }
 
 /** Several reads that followed one another. */
-function ReadsRow({ row: { rows }, target, onRaw }: FoldedProps<"reads">) {
+function ReadsRow({ row: { rows, allowed }, target, onRaw }: FoldedProps<"reads">) {
   const names = rows.map(({ call }) => plainText(inputLine(call?.input), 80)).join(", ");
   const line = (
     <>
@@ -170,7 +174,12 @@ function ReadsRow({ row: { rows }, target, onRaw }: FoldedProps<"reads">) {
   );
   return (
     <FoldRow class="tool tool-ok" line={line} isOpen={target !== null}>
-      {() => rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
+      {() => (
+        <>
+          {rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
+          <Allowed of={allowed} />
+        </>
+      )}
     </FoldRow>
   );
 }
@@ -204,6 +213,7 @@ function AgentRow({ row: { started, ended, rows, agent_id }, target, onRaw }: Fo
 
 function ToolLine({ call, result }: Pick<Extract<TimelineRow, { kind: "tool" }>, "call" | "result">) {
   const name = call?.tool ?? result?.tool ?? "";
+  const failure = result?.success === false ? firstLine(textOf(result.output)) : "";
   return (
     <>
       <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
@@ -217,6 +227,7 @@ function ToolLine({ call, result }: Pick<Extract<TimelineRow, { kind: "tool" }>,
         {result === null ? "answer follows" : result.success ? "" : "failed "}
         {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
       </span>
+      {failure !== "" && <span class="tool-failure">{failure}</span>}
     </>
   );
 }
@@ -234,6 +245,11 @@ export function Input({ of: input }: { of: unknown }) {
       <DiffText of={lines.join("\n")} />
     </>
   ));
+}
+
+/** The first line of a text with a letter or a digit in it, short. */
+function firstLine(text: string): string {
+  return plainText(text.split("\n", 50).find((line) => /[\p{L}\p{N}]/u.test(line)) ?? "", 160);
 }
 
 function textOf(value: unknown): string {
@@ -261,51 +277,6 @@ function Part({ title, copied, children }: PartProps) {
       </h4>
       {children}
     </div>
-  );
-}
-
-function UsedRow({ row: { used } }: { row: Extract<TimelineRow, { kind: "used" }> }) {
-  const counts = new Map<string, number>();
-  for (const { permission } of used) counts.set(permission, (counts.get(permission) ?? 0) + 1);
-  const line = `Allowed: ${[...counts].map(([name, count]) => count === 1 ? name : `${name} × ${count}`).join(", ")}`;
-  return (
-    <FoldRow class="quiet" line={line}>
-      {() => (
-        <ul class="plain-list">
-          {used.map(({ permission, target }) => (
-            <li>
-              <b>{permission}</b>{" "}
-              <code>
-                <Text of={plainText(target, 400)} />
-              </code>
-            </li>
-          ))}
-        </ul>
-      )}
-    </FoldRow>
-  );
-}
-
-function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { kind: "process" }> }) {
-  const end = exited === null
-    ? ""
-    : exited.signal !== null
-    ? `ended by ${exited.signal}`
-    : `exit ${exited.exit_code} · ${durationText(exited.duration_ms)}`;
-  const line = (
-    <>
-      Program <code class="one-line">{plainText(spawned.argv.join(" "), 160)}</code> {end}
-    </>
-  );
-  return (
-    <FoldRow class="quiet" line={line}>
-      {() => (
-        <>
-          <LongText of={spawned.argv.join("\n")} />
-          <p>Process {spawned.pid}</p>
-        </>
-      )}
-    </FoldRow>
   );
 }
 

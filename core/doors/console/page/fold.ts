@@ -16,10 +16,11 @@ type RowContent =
     parts: ShownEvent[];
     /** Agents of the agent that it started. */
     agents: AgentRow[];
+    allowed: UsedRow[];
   }
   | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
   | { kind: "plan"; seq: number; event: EventOf<"plan">; seqs: number[] }
-  | { kind: "reads"; seq: number; to: number; rows: ToolRow[] }
+  | { kind: "reads"; seq: number; to: number; rows: ToolRow[]; allowed: UsedRow[] }
   | {
     kind: "agent";
     seq: number;
@@ -28,11 +29,19 @@ type RowContent =
     ended: EventOf<"agent_ended"> | null;
     rows: TimelineRow[];
   }
-  | { kind: "process"; seq: number; spawned: EventOf<"process_spawned">; exited: EventOf<"process_exited"> | null }
+  | {
+    kind: "process";
+    seq: number;
+    spawned: EventOf<"process_spawned">;
+    exited: EventOf<"process_exited"> | null;
+    allowed: UsedRow[];
+  }
   | { kind: "event"; seq: number; event: ShownEvent["event"]; cut: boolean };
 
 type ToolRow = Extract<TimelineRow, { kind: "tool" }>;
 type AgentRow = Extract<TimelineRow, { kind: "agent" }>;
+/** Permissions that were used one after the other. */
+export type UsedRow = Extract<TimelineRow, { kind: "used" }>;
 
 /** The number of the last event that a row has from its first on. */
 export function endOf(row: TimelineRow): number {
@@ -44,6 +53,7 @@ export function holds(row: TimelineRow, seq: number): boolean {
   if (row.kind === "plan") return row.seqs.includes(seq);
   if (row.kind === "agent") return row.seq === seq || row.rows.some((one) => holds(one, seq));
   if (row.kind === "tool" && row.agents.some((one) => holds(one, seq))) return true;
+  if ("allowed" in row && row.allowed.some((one) => holds(one, seq))) return true;
   return row.seq <= seq && seq <= endOf(row);
 }
 
@@ -127,7 +137,18 @@ export function foldRows(events: readonly ShownEvent[], divided = undivided): Ti
   }
   for (const envelope of goesOn) folding.take(envelope);
   giveAnswers(folding.rows, answers);
-  return withReads(folding.rows);
+  return withReads(withAllowed(folding.rows));
+}
+
+/** Puts what was allowed into the row before it, else into the one after: only where both are words it has a row. */
+function withAllowed(rows: readonly TimelineRow[]): TimelineRow[] {
+  return rows.filter((row, at) => {
+    if (row.kind !== "used") return true;
+    const beside = [rows[at - 1], rows[at + 1]].find((one) => one !== undefined && "allowed" in one);
+    if (beside === undefined || !("allowed" in beside)) return true;
+    beside.allowed.push(row);
+    return false;
+  });
 }
 
 function giveAnswers(rows: readonly TimelineRow[], answers: DividedCalls["answers"]): void {
@@ -139,22 +160,21 @@ function giveAnswers(rows: readonly TimelineRow[], answers: DividedCalls["answer
   }
 }
 
-/** Folds reads that follow one another, with what they were allowed; one alone stays as it is. */
+/** Folds reads that follow one another; one alone stays as it is. */
 function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
   const folded: TimelineRow[] = [];
-  let run: TimelineRow[] = [];
+  let run: ToolRow[] = [];
   const close = () => {
-    const reads = run.filter((row): row is ToolRow => row.kind === "tool");
-    const [first] = reads;
-    if (first === undefined || reads.length < 2) folded.push(...run);
-    else folded.push({ kind: "reads", seq: first.seq, at: first.at, to: Math.max(...run.map(endOf)), rows: reads });
+    const [first] = run;
+    if (first === undefined || run.length < 2) folded.push(...run);
+    else {
+      const allowed = run.flatMap((row) => row.allowed);
+      folded.push({ kind: "reads", seq: first.seq, at: first.at, to: Math.max(...run.map(endOf)), rows: run, allowed });
+    }
     run = [];
   };
   for (const row of rows) {
-    const isRead = row.kind === "tool" && row.parts.length === 0 && row.agents.length === 0 &&
-      row.result?.success === true &&
-      (row.call?.kind === "read" || row.call?.kind === "search");
-    if (isRead || row.kind === "used" && run.length > 0) run.push(row);
+    if (isRead(row)) run.push(row);
     else {
       close();
       folded.push(row);
@@ -162,6 +182,12 @@ function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
   }
   close();
   return folded;
+}
+
+function isRead(row: TimelineRow): row is ToolRow {
+  return row.kind === "tool" && row.parts.length === 0 && row.agents.length === 0 &&
+    row.result?.success === true &&
+    (row.call?.kind === "read" || row.call?.kind === "search");
 }
 
 class Folding {
@@ -197,11 +223,14 @@ class Folding {
       case "thinking":
         return this.#text(envelope, "thinking", event.content);
       case "tool_call":
-        return this.#tool({ kind: "tool", at, seq, call: event, result: null, parts: [], agents: [] }, event.call_id);
+        return this.#tool(
+          { kind: "tool", at, seq, call: event, result: null, parts: [], agents: [], allowed: [] },
+          event.call_id,
+        );
       case "tool_result": {
         const row = this.#calls.get(event.call_id);
         if (row === undefined) {
-          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [], agents: [] });
+          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [], agents: [], allowed: [] });
           return;
         }
         row.result = event;
@@ -225,7 +254,7 @@ class Folding {
           ? this.#plain(envelope)
           : this.#used(envelope, event);
       case "process_spawned": {
-        const row = { kind: "process" as const, at, seq, spawned: event, exited: null };
+        const row = { kind: "process" as const, at, seq, spawned: event, exited: null, allowed: [] };
         this.#processes.set(event.process_id, row);
         this.rows.push(row);
         return;

@@ -38,6 +38,8 @@ export const markRoute: ApiRoute = route({
     Type.Object({
       groups: Type.Array(group),
       failures: Type.Array(count, { description: "numbers of what failed" }),
+      edits: Type.Array(count, { description: "numbers of the edits" }),
+      denials: Type.Array(count, { description: "numbers of what was denied, which are among those that failed" }),
       next: maybe(count),
     }),
   ),
@@ -57,9 +59,13 @@ export const markRoute: ApiRoute = route({
         if (envelope.seq >= end) break;
       }
     }
+    const { failures, edits, denials } = counting.places;
+    const here = (all: readonly number[]) => all.filter((seq) => from < seq && seq <= to);
     return json({
       groups: counting.groups(from + 1, to),
-      failures: counting.failures.filter((seq) => from < seq && seq <= to),
+      failures: here(failures),
+      edits: here(edits),
+      denials: here(denials),
       next: to < last ? to : null,
     });
   },

@@ -203,6 +203,23 @@ describe("foldRows", () => {
     ]);
   });
 
+  test("puts what was allowed into the row beside it, and gives it a row only where there is none", () => {
+    const spawned: Event = { type: "process_spawned", process_id: 1, pid: 7, argv: ["/bin/true"] };
+    const read = (call_id: string): Event[] => [
+      { type: "tool_call", call_id, tool: "Read", kind: "read", input: { path: call_id } },
+      { type: "tool_result", call_id, tool: "Read", output: "", success: true, duration_ms: 1 },
+    ];
+    const rows = fold(used("allowed"), spawned, call("a"), used("allowed"), used("allowed"), result("a"), output("x"));
+    expect(rows).toMatchObject([
+      { kind: "process", allowed: [{ seq: 1 }] },
+      { kind: "tool", allowed: [{ seq: 4, to: 5 }] },
+      { kind: "text" },
+    ]);
+    expect(rows.map((row) => [1, 5].filter((seq) => holds(row, seq)))).toEqual([[1], [5], []]);
+    expect(kinds(output("x"), used("allowed"), output("y"))).toEqual(["text", "used", "text"]);
+    expect(kinds(used("allowed"), ...read("a"), used("allowed"), ...read("b"), used("allowed"))).toEqual(["reads"]);
+  });
+
   test("joins a process with its exit", () => {
     const spawned: Event = { type: "process_spawned", process_id: 1, pid: 7, argv: ["/bin/true"] };
     const exited: Event = {

@@ -3,18 +3,21 @@ import { type EventMark, eventMarks } from "../../../../ground/checks/event-mark
 import { useKeys } from "../keys.ts";
 import type { TalkTimeline } from "../talk/talk-lines.tsx";
 import type { TimelineAim, TimelinePart } from "../timeline-layout.ts";
-import { blocksWith, type SessionMarks, sumOf } from "./session-marks.ts";
+import { blocksWith, countsOf, type PlaceKind, type SessionMarks, sumOf } from "./session-marks.ts";
 
 type EventsPart = Extract<TimelinePart, { kind: "events" }>;
 
-/** The rows of a timeline that are shown, and the failure to which a person went last. */
+/** The rows of a timeline that are shown, and the place to which a person went last. */
 interface Filtered {
   parts: readonly TimelinePart[];
   mark: EventMark | null;
   choose: (mark: EventMark | null) => void;
   counts: Record<EventMark, number> | null;
   target: TimelineAim | null;
-  nextFailure: () => void;
+  /** Goes to the next place of a kind; to the first after the last. */
+  next: (kind: PlaceKind) => void;
+  /** How many places of each kind there are; null until they are counted. */
+  placeCounts: Record<PlaceKind, number> | null;
   /** Shows an event, among all rows. */
   go: (place: { session_id: string; seq: number }) => void;
   /** The sessions whose events are shown, in order. */
@@ -44,15 +47,25 @@ export function useFilter({ parts, target, marksOf }: Pick<TalkTimeline, "parts"
     setAim(null);
     setMark(next);
   };
-  const nextFailure = () => {
+  const next = (kind: PlaceKind) => {
     for (const id of ids) marksOf(id).want();
-    setAim((before) => failureAfter(before, shown, marksOf) ?? before);
+    setAim((before) => placeAfter(before, { kind, parts: shown, marksOf }) ?? before);
   };
   const go = ({ session_id, seq }: { session_id: string; seq: number }) => {
     setMark(null);
     setAim((before) => ({ session_id, seq, key: nextKey(before) }));
   };
-  return { parts: filtered, mark, choose, counts: sumOf(marks), target: aim ?? target, nextFailure, go, ids };
+  return {
+    parts: filtered,
+    mark,
+    choose,
+    counts: sumOf(marks),
+    target: aim ?? target,
+    next,
+    placeCounts: countsOf(marks),
+    go,
+    ids,
+  };
 }
 
 function only(part: TimelinePart, mark: EventMark, marksOf: (id: string) => SessionMarks): TimelinePart {
@@ -61,18 +74,23 @@ function only(part: TimelinePart, mark: EventMark, marksOf: (id: string) => Sess
   return { ...part, only: { mark, blocks: marks === null ? [] : blocksWith(marks, mark, part) } };
 }
 
-/** The failure after the one to which a person went last; the first one after the last. */
-function failureAfter(
+/** The place after the one to which a person went last; the first one after the last. */
+function placeAfter(
   before: TimelineAim | null,
-  parts: readonly EventsPart[],
-  marksOf: (id: string) => SessionMarks,
+  { kind, parts, marksOf }: { kind: PlaceKind; parts: readonly EventsPart[]; marksOf: (id: string) => SessionMarks },
 ): TimelineAim | null {
   const all = parts.flatMap(({ place: { session_id }, from, to }) =>
-    (marksOf(session_id).marks.value?.failures ?? []).filter((seq) => from <= seq && seq <= (to ?? Infinity))
+    (marksOf(session_id).marks.value?.places[kind] ?? []).filter((seq) => from <= seq && seq <= (to ?? Infinity))
       .map((seq) => ({ session_id, seq }))
   );
-  const at = all.findIndex(({ session_id, seq }) => session_id === before?.session_id && seq === before.seq);
-  const next = all[at + 1] ?? all[0];
+  // A person may have gone to a place of another kind in between.
+  const order = parts.map(({ place }) => place.session_id);
+  const here = before === null ? -1 : order.indexOf(before.session_id);
+  const isLater = (one: { session_id: string; seq: number }) => {
+    const session = order.indexOf(one.session_id);
+    return session > here || session === here && one.seq > (before?.seq ?? 0);
+  };
+  const next = all.find(isLater) ?? all[0];
   return next === undefined ? null : { ...next, key: nextKey(before) };
 }
 
@@ -89,12 +107,18 @@ const names: Readonly<Record<EventMark, string>> = {
   asked: "Asked",
 };
 
-/** Chooses what of a session is shown, with counts over all of it, and goes from failure to failure. */
-export function FilterBar({ of: { mark, choose, counts, nextFailure } }: { of: Filtered }) {
+const jumps = [
+  { kind: "failures", name: "failure", key: "n" },
+  { kind: "edits", name: "edit", key: "i" },
+  { kind: "denials", name: "denial", key: "d" },
+] as const satisfies readonly { kind: PlaceKind; name: string; key: string }[];
+
+/** Chooses what of a session is shown, with counts over all of it, and goes from failure to failure and the like. */
+export function FilterBar({ of: { mark, choose, counts, next, placeCounts } }: { of: Filtered }) {
   const order = [null, ...eventMarks];
   useKeys({
     f: () => choose(order[(order.indexOf(mark) + 1) % order.length] ?? null),
-    n: nextFailure,
+    ...Object.fromEntries(jumps.map(({ kind, key }) => [key, () => next(kind)])),
   });
   return (
     <div class="chips filter-bar" role="group" aria-label="Show of this session">
@@ -111,9 +135,15 @@ export function FilterBar({ of: { mark, choose, counts, nextFailure } }: { of: F
         </button>
       ))}
       {mark !== null && counts === null && <span class="quiet-line" role="status">Counting …</span>}
-      <button type="button" class="next-failure" disabled={counts?.failures === 0} onClick={nextFailure}>
-        Next failure <kbd>n</kbd>
-      </button>
+      <span class="next-marks">
+        {jumps.filter(({ kind }) => kind === "failures" || (placeCounts?.[kind] ?? 0) > 0).map((
+          { kind, name, key },
+        ) => (
+          <button type="button" class="next-mark" disabled={placeCounts?.[kind] === 0} onClick={() => next(kind)}>
+            Next {name} <kbd>{key}</kbd>
+          </button>
+        ))}
+      </span>
     </div>
   );
 }

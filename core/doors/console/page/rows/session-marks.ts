@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { type EventMark, eventMarks } from "../../../../ground/checks/event-marks.ts";
-import type { MarkCounts } from "../../../http/count-marks.ts";
+import type { MarkCounts, MarkPlaces } from "../../../http/count-marks.ts";
 import type { HostApi } from "../api.ts";
 import { blockSize, type SessionEvents } from "../session-events.ts";
 
@@ -13,7 +13,7 @@ const soonMs = 1000;
 interface Marks {
   /** Counts by the number of the block. */
   blocks: ReadonlyMap<number, MarkCounts>;
-  failures: readonly number[];
+  places: Readonly<Record<keyof MarkPlaces, readonly number[]>>;
   sums: Readonly<Record<EventMark, number>>;
 }
 
@@ -68,21 +68,22 @@ export class SessionMarks {
       const from = Math.max(0, (Math.floor(this.#counted / blockSize) - 1) * blockSize);
       const known = this.marks.peek();
       const blocks = new Map([...known?.blocks ?? []].filter(([block]) => block * blockSize < from));
-      const failures = (known?.failures ?? []).filter((seq) => seq <= from);
+      const places = mapPlaces((name) => (known?.places[name] ?? []).filter((seq) => seq <= from));
       for (let after: number | null = from; after !== null;) {
         const { signal } = this.#over;
         const query = { after, step: blockSize };
-        const read: { groups: MarkCounts[]; failures: number[]; next: number | null } = await this.#api.get(
+        const read: MarkPlaces & { groups: MarkCounts[]; next: number | null } = await this.#api.get(
           this.#path,
           query,
           signal,
         );
         for (const group of read.groups) blocks.set(Math.floor((group.first - 1) / blockSize), group);
-        failures.push(...read.failures);
+        for (const name of placeNames) places[name].push(...read[name]);
         after = read.next;
       }
       this.#counted = last;
-      this.marks.value = { blocks, failures: failures.sort((a, b) => a - b), sums: summed([...blocks.values()]) };
+      for (const name of placeNames) places[name].sort((a, b) => a - b);
+      this.marks.value = { blocks, places, sums: summed([...blocks.values()]) };
     } catch {
       // Counts are an addition: the rows themselves say that the host cannot be reached. The next event counts again.
     } finally {
@@ -90,6 +91,22 @@ export class SessionMarks {
     }
     if (this.#events.last.peek() > this.#counted && !this.#over.signal.aborted) this.#soon();
   }
+}
+
+/** A kind of places to which a person goes one by one. */
+export type PlaceKind = keyof MarkPlaces;
+
+/** Returns how many places of each kind there are in all sessions; null where one is not counted. */
+export function countsOf(all: readonly (Marks | null)[]): Record<PlaceKind, number> | null {
+  if (all.some((marks) => marks === null)) return null;
+  const count = (name: PlaceKind) => all.reduce((sum, marks) => sum + (marks?.places[name].length ?? 0), 0);
+  return { failures: count("failures"), edits: count("edits"), denials: count("denials") };
+}
+
+const placeNames = ["failures", "edits", "denials"] as const;
+
+function mapPlaces(of: (name: keyof MarkPlaces) => number[]): MarkPlaces {
+  return { failures: of("failures"), edits: of("edits"), denials: of("denials") };
 }
 
 /** Returns how much of each kind there is in all sessions; null where one is not counted. */

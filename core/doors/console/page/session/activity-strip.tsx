@@ -117,7 +117,7 @@ function Marks({ points, span, marks }: MarksProps) {
     ));
   return (
     <>
-      {draw("strip-failed", known.failures)}
+      {draw("strip-failed", known.places.failures)}
       {draw("strip-asked", asked)}
     </>
   );
