@@ -24,8 +24,10 @@ export interface WaitingRequest {
   cut?: true;
 }
 
-/** Facts of what a session does now, for a list that shows it. An ended one has its cost alone. */
+/** Facts of what a session does now, for a list that shows it. An ended one has its model and cost alone. */
 export interface ListedFacts {
+  /** The model that its agent named last; absent where it named none. */
+  model?: string;
   /** The tool that works, else the step of its plan, else its last tool or sign of life; null before the first. */
   step: { text: string; since: string; is_open: boolean } | null;
   /** RFC 3339, UTC: its newest event; null once it has ended, and where the machine that runs it does not answer. */
@@ -65,6 +67,6 @@ export interface SessionSummary {
   turn?: { number: number; state: "working" | "kept" | "waiting" };
   /** Messages that wait; only where there is a `turn`. */
   pending?: number;
-  /** Only where a list was asked for it. */
+  /** Only where it was asked for. */
   facts?: ListedFacts;
 }

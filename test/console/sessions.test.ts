@@ -29,12 +29,22 @@ test("what waits comes first, then what runs with its step, plan, lines and cost
     "▾ Ended 2",
   ]);
   const words = (await line("Round exactly").innerText()).replace(/\s+/g, " ");
-  expect(words).toMatch(/busy Round exactly .*Bash npm test \d+:\d\d tidepool 3\/5 \+2 −1 \$0\.12 now/);
+  await line("Count the words").getByText("tide-2").waitFor();
+  await line("Round exactly").getByText("tide-2").waitFor();
+  expect(words).toMatch(/busy tide-2 Round exactly .*Bash npm test \d+:\d\d tidepool 3\/5 \+2 −1 \$0\.12 now/);
   expect(await line("Round exactly").locator(".beats title").textContent()).toMatch(/^\d+ events in the last 10 min/);
   await line("Publish it").getByText("Run a command that removes the build").waitFor();
   await line("Count the words").getByText("$0.08").waitFor();
   await line("Reach the model").getByText("fatal").waitFor();
+  // A request has both: how long its session runs, and how long it waits on.
+  expect((await line("Publish it").innerText()).replace(/\s+/g, " ")).toMatch(/now · (9|10) min left$/);
+  expect(await page.locator(".line-head", { hasText: "Waits for you" }).getByRole("link").textContent()).toBe(
+    "Needs you",
+  );
   expect(await titles()).toEqual(["Publish it", "Round exactly", "Reach the model", "Count the words"]);
+  await opened.go(`#/sessions/${busy.id}`);
+  await page.locator(".lead", { hasText: "tide-2" }).waitFor();
+  await opened.go("#/sessions");
   for (const session of [busy, asking]) await session.interrupt();
   await expect.poll(titles).toEqual(["Publish it", "Round exactly", "Reach the model", "Count the words"]);
   await expect.poll(async () => (await heads.allInnerTexts()).join()).toMatch(/^▾\s*Ended\s*4$/);

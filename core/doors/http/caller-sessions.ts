@@ -59,9 +59,9 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     list: async (query) => (await page(query)).sessions,
     count: async (query = {}) =>
       hasScope(caller, "read") ? await sessions.count(query) : await countOwn(caller, query, { sessions, owners }),
-    async get(sessionId) {
+    async get(sessionId, options) {
       demandSight(caller, sessionId, owners);
-      return offered(caller, await sessions.get(sessionId));
+      return offered(caller, await sessions.get(sessionId, options));
     },
     async history(sessionId) {
       demandSight(caller, sessionId, owners);

@@ -12,6 +12,8 @@ export interface SessionRecord extends Omit<SessionSummary, "waiting" | "turn" |
   /** Cost of a session that has ended; null where that is not known. */
   cost: number | null;
   currency: string | null;
+  /** Model of a session that has ended, as its usage names it; null where that is not known. */
+  model: string | null;
   /** The session that it goes on from in its conversation; null for the first. */
   follows_session: string | null;
   /** Number in the conversation of its last turn. */

@@ -5,7 +5,14 @@ import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
 import { conditionsOf, folderName, tableStates } from "./session-conditions.ts";
 import type { SessionGroup } from "./session-groups.ts";
-import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord, SessionSpan, SessionStretch } from "./session-record.ts";
+import type {
+  DeletedBy,
+  SessionFilter,
+  SessionOpening,
+  SessionRecord,
+  SessionSpan,
+  SessionStretch,
+} from "./session-record.ts";
 
 /** State of a running session in its table. */
 const { running, ended, deleted } = tableStates;
@@ -57,6 +64,7 @@ interface TableRow {
   last_turn: number;
   cost: number | null;
   currency: string | null;
+  model: string | null;
 }
 
 /** Sessions that are alike in what they are counted by. */
@@ -94,7 +102,8 @@ const columns =
   `session_id, state, sorted_at, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
   ended_at, outcome, stop_reason, deleted_at, deleted_by, conversation_id, follows_session, last_turn,
   (SELECT cost FROM spend WHERE spend.session = session.first_gseq) AS cost,
-  (SELECT currency FROM spend WHERE spend.session = session.first_gseq) AS currency, coalesce(last_seq, max(
+  (SELECT currency FROM spend WHERE spend.session = session.first_gseq) AS currency,
+  (SELECT model FROM spend WHERE spend.session = session.first_gseq) AS model, coalesce(last_seq, max(
   coalesce((SELECT batch.last_seq FROM batch WHERE batch.session_id = session.session_id
     ORDER BY batch.last_gseq DESC LIMIT 1), 0),
   coalesce((SELECT max(to_seq) FROM lost_event WHERE lost_event.session_id = session.session_id), 0))) AS last_seq`;
@@ -142,7 +151,9 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
     ...prepareSessionNotes(database),
     running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
     rowAfter: (before, rows) =>
-      (edge.get(before?.sorted_at ?? afterAll, before?.first_gseq ?? 0, rows - 1) ?? null) as ReturnType<SessionTable["rowAfter"]>,
+      (edge.get(before?.sorted_at ?? afterAll, before?.first_gseq ?? 0, rows - 1) ?? null) as ReturnType<
+        SessionTable["rowAfter"]
+      >,
     list(filter, stretch) {
       const { where, values } = conditionsOf(filter, stretch);
       const sql = `SELECT ${columns} FROM session WHERE ${where} ORDER BY sorted_at DESC, first_gseq DESC LIMIT ?`;
@@ -291,6 +302,7 @@ function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): 
     last_turn: row.last_turn,
     cost: row.cost,
     currency: row.currency,
+    model: row.model,
     deleted: deleted_at === null || deleted_by === null ? null : { at: deleted_at, by: deleted_by },
   };
 }

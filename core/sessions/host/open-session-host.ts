@@ -55,10 +55,11 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       }
       return counting.counts;
     },
-    async get(sessionId) {
+    async get(sessionId, { facts = false } = {}) {
       const { record, elsewhere } = await findKept(deps, sessionId);
       const waiting = elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting();
-      return summaryOf(deps, { record, waiting });
+      const one = { record, waiting };
+      return facts ? { ...summaryOf(deps, one), facts: factsOf(deps, one) } : summaryOf(deps, one);
     },
     async history(sessionId) {
       const { elsewhere } = await findKept(deps, sessionId);
@@ -255,6 +256,7 @@ function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: Els
     last_turn: _turn,
     cost: _cost,
     currency: _currency,
+    model: _model,
     ...known
   } = record;
   return { ...known, waiting, ...talkOf(deps, record) };
@@ -264,8 +266,9 @@ function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: Els
 function factsOf({ find }: Pick<SessionHostDeps, "find">, { record, facts }: ElsewhereSummary): ListedFacts {
   const live = record.state === "running" ? find(record.session_id)?.session.facts ?? facts : undefined;
   if (live !== undefined) return live;
-  const { cost, currency } = record;
-  return { step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines: null };
+  const { cost, currency, model } = record;
+  const named = model === null ? {} : { model };
+  return { ...named, step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines: null };
 }
 
 /** Returns the turn and the number of waiting messages of a session that runs here. */

@@ -129,7 +129,7 @@ export interface SessionHost {
   /** Counts the sessions that match, by what a list can be narrowed to. */
   count(query?: SessionQuery): Promise<SessionCounts>;
   /** @throws {BulkheadError} `not_found`, with `details.deleted_at` and `deleted_by` for a session that was deleted */
-  get(sessionId: string): Promise<SessionSummary>;
+  get(sessionId: string, options?: { facts?: boolean }): Promise<SessionSummary>;
   /**
    * Returns the session's grants, its attempts and the programs that were started for it.
    * @throws {BulkheadError} as {@link SessionHost.get}

@@ -1,4 +1,5 @@
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { ListedFacts } from "../../../plugin-sdk/session-summary.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { askedChanges } from "../../ground/log/edit-text.ts";
@@ -20,6 +21,7 @@ export class SessionPulse {
   #beat = 0;
   #lastAt = Date.now();
   #tool: { call_id: string; text: string; since: string; is_open: boolean } | null = null;
+  #model: string | undefined;
   #planned: { text: string; since: string } | null = null;
   #plan: ListedFacts["plan"] = null;
   /** By the changes that the agent reports, and by the edits that it asks for: most agents have one of them. */
@@ -39,6 +41,7 @@ export class SessionPulse {
     this.#moveTo(Date.now());
     const first = this.#beat + 1;
     return {
+      ...omitUndefined({ model: this.#model }),
       step: this.#step(),
       last_event_at: new Date(this.#lastAt).toISOString(),
       beats: this.#beats.map((_, at) => this.#beats[(first + at) % mostBeats] ?? 0),
@@ -63,6 +66,13 @@ export class SessionPulse {
 
   #takeEvent(event: AdapterEvent): void {
     switch (event.type) {
+      case "agent_info":
+        this.#model = event.model ?? this.#model;
+        return;
+      case "usage":
+        // An agent of the agent may have a smaller one.
+        if (event.agent_id === undefined) this.#model = event.model ?? this.#model;
+        return;
       case "tool_call": {
         const text = shortText(`${event.tool} ${inputLine(event.input)}`.trim(), mostText);
         this.#tool = { call_id: event.call_id, text, since: this.#now(), is_open: true };

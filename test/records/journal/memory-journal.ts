@@ -207,7 +207,15 @@ class MemoryJournal implements Journal {
     if (facts.length > 0) this.#histories.set(session_id, history);
     for (const fact of facts) addFact(history, fact);
     if (opening !== null && !this.#sessions.has(session_id)) {
-      const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null, cost: null, currency: null };
+      const ended = {
+        ended_at: null,
+        outcome: null,
+        stop_reason: null,
+        deleted: null,
+        cost: null,
+        currency: null,
+        model: null,
+      };
       const before = [...this.#sessions.values()].at(-1)?.sorted_at ?? "";
       const sorted_at = before > opening.started_at ? before : opening.started_at;
       const numbers = { first_gseq, last_gseq: first_gseq, last_seq, sorted_at };
@@ -224,6 +232,7 @@ class MemoryJournal implements Journal {
         last_gseq,
         cost: spent?.cost ?? null,
         currency: spent?.currency ?? null,
+        model: spent?.model ?? null,
       });
     }
   }

@@ -96,7 +96,15 @@ describe("migrate", () => {
       const journal = await openJournal(file);
       expect(await readAll(journal)).toEqual(batches.flat());
       expect(await journal.openSessions()).toEqual(["open"]);
-      const numbers = { first_gseq: 1, last_gseq: 9, last_seq: 6, deleted: null, cost: null, currency: null };
+      const numbers = {
+        first_gseq: 1,
+        last_gseq: 9,
+        last_seq: 6,
+        deleted: null,
+        cost: null,
+        currency: null,
+        model: null,
+      };
       const alone = { conversation_id: "ended", follows_session: null, last_turn: 1 };
       expect(await journal.session("ended")).toEqual({
         session_id: "ended",

@@ -41,6 +41,17 @@ test("the step is the open tool, else that of the plan, else the last tool", () 
   });
 });
 
+test("the model is the one that the agent named last, by itself or with its usage", () => {
+  const pulse = new SessionPulse();
+  expect(pulse.facts(free).model).toBeUndefined();
+  take(pulse, { type: "agent_info", model: "tide-1" });
+  expect(pulse.facts(free).model).toBe("tide-1");
+  const usage = { scope: "session", tokens_in: 1, tokens_out: 1, tokens_cached: null, cost: null } as const;
+  take(pulse, { type: "usage", ...usage, model: "tide-2" } as AdapterEvent);
+  take(pulse, { type: "usage", ...usage, agent_id: "sub", model: "small-1" } as AdapterEvent, { type: "agent_info" });
+  expect(pulse.facts(free).model).toBe("tide-2");
+});
+
 test("beats count the events of each half minute, and age", () => {
   const pulse = new SessionPulse();
   take(pulse, result("1"), result("2"));

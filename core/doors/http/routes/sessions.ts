@@ -64,6 +64,7 @@ const listQuery = Type.Object({
 
 const showQuery = Type.Object({
   output: Type.Optional(oneOf(["true", "false"] as const, "false: the result's output is left empty")),
+  facts: Type.Optional(oneOf(["true", "false"] as const, "true: with what it does now, and its model")),
 }, closed);
 
 const answerBody = Type.Object({
@@ -134,7 +135,8 @@ export const sessionRoutes: readonly ApiRoute[] = [
     answers: ok("the session", sessionSchema),
     async handle({ params, query, sessions }) {
       const id = params["id"] ?? "";
-      const summary = { ...await sessions.get(id), ...await sessions.history(id) };
+      const facts = query.facts === "true";
+      const summary = { ...await sessions.get(id, { facts }), ...await sessions.history(id) };
       if (summary.state === "running") return json({ ...summary, result: null });
       const { events: _, ...result } = await (await sessions.open(id)).result();
       return json({ ...summary, result: query.output === "false" ? { ...result, output: "" } : result });

@@ -27,6 +27,7 @@ const waiting = Type.Object({
 const facts = named(
   "ListedFacts",
   exactly<ListedFacts>()(Type.Object({
+    model: Type.Optional(text),
     step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
     last_event_at: maybe(text),
     beats: Type.Array(count, { description: "events of each of the last half minutes, the newest last" }),

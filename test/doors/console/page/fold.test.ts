@@ -165,16 +165,16 @@ describe("foldRows", () => {
   });
 
   test("tells an error once, with its advice, and names it by its code from then on", () => {
-    const error = { code: "model_missing" as const, message: "The model is not there." };
+    const error = { code: "crash" as const, message: "The model is not there." };
     const told = { ...error, hint: "Choose another model." };
     const failed: Event = { type: "attempt_failed", attempt: 1, adapter_id: "fails", error: told, retry_in_ms: null };
     const result = { outcome: "error", stop_reason: "agent_error", output: "", error: told } as unknown;
     const ended = { type: "session_ended", result } as Event;
     const events: Event[] = [{ type: "error", ...error, recoverable: false }, failed, ended];
-    const brief = { code: "model_missing", message: "model_missing" };
+    const brief = { code: "crash", message: "crash" };
     expect(fold(...events)).toMatchObject([
       { event: { message: error.message } },
-      { event: { error: { message: "model_missing", hint: told.hint } } },
+      { event: { error: { message: "crash", hint: told.hint } } },
       { event: { result: { error: brief } } },
     ]);
     expect(JSON.stringify(fold(...events)).split("Choose another")).toHaveLength(2);

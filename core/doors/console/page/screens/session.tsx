@@ -59,7 +59,7 @@ function useSession(id: string): { session: WholeSession | null; failed: unknown
   const { api, sessions, live } = useConsole();
   const listed = sessions.find(id);
   const [whole, again] = useLoaded(
-    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }, signal),
+    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false, facts: true }, signal),
     [id, listed?.state, listed?.adapter_id, live.opened.value],
   );
   const [kept, setKept] = useState<WholeSession | null>(null);
@@ -243,6 +243,7 @@ function SessionFacts({ session, events, report }: SessionFactsProps) {
     <span class="session-facts">
       <StandingMark of={standing} />
       <b>{session.adapter_id ?? "no agent yet"}</b>
+      <ModelName of={session} />
       <code title={plainText(session.workdir, 4096)}>
         <Text of={shortPath(session.workdir)} />
       </code>
@@ -272,6 +273,22 @@ function SessionFacts({ session, events, report }: SessionFactsProps) {
       )}
     </span>
   );
+}
+
+/** The model as the agent names it: when it began, or meanwhile. */
+function ModelName({ of: { session_id, facts } }: { of: WholeSession }) {
+  const { live } = useConsole();
+  const [model, setModel] = useState(facts?.model);
+  useEffect(() => {
+    setModel(facts?.model);
+    return live.subscribe((envelopes) => {
+      for (const { session_id: id, event } of envelopes) {
+        if (id !== session_id || event.type !== "agent_info" && event.type !== "usage") continue;
+        if (!("agent_id" in event) || event.agent_id === undefined) setModel((known) => event.model ?? known);
+      }
+    });
+  }, [session_id, facts?.model]);
+  return model === undefined ? null : <span title="Model">{plainText(model, 60)}</span>;
 }
 
 /** Rises with every event, so it is a part of its own: the screen around it stays as it is. */

@@ -37,7 +37,7 @@ export function SessionLine({ session, now, queued, isSelected, select }: Sessio
         )}
       </span>
       <StandingMark of={standing} short />
-      <b class="line-agent" title={session.adapter_id ?? undefined}>{session.adapter_id ?? "no agent yet"}</b>
+      <Agent of={session} />
       <a class="session-title" title={title} href={addressOf("sessions", session.session_id)}>{title}</a>
       {session.state === "running" && (
         <span class="line-beats">
@@ -55,6 +55,16 @@ export function SessionLine({ session, now, queued, isSelected, select }: Sessio
       <Cost of={session.facts} />
       <Age session={session} now={now} />
     </li>
+  );
+}
+
+/** The agent, and its model where that is known. */
+function Agent({ of: { adapter_id, facts } }: { of: SessionSummary }) {
+  const model = facts?.model === undefined ? null : plainText(facts.model, 60);
+  return (
+    <span class="line-agent" title={[adapter_id, model].filter((one) => one !== null).join(" · ") || undefined}>
+      <b>{adapter_id ?? "no agent yet"}</b> {model !== null && <span class="line-model">{model}</span>}
+    </span>
   );
 }
 
@@ -118,12 +128,14 @@ function Age({ session: { started_at, ended_at, waiting }, now }: { session: Ses
   const isNear = left < 24 * 3_600_000;
   return (
     <span class="line-age">
-      {isNear && <b class={left < 3_600_000 ? "soon" : undefined}>{left <= 0 ? "no time" : `${ageText(left)} left`}</b>}
-      {!isNear && (
-        <time dateTime={started_at} title={new Date(started_at).toLocaleString()}>
-          {ageText(now - Date.parse(started_at))}
-          {ended_at !== null && <span class="hidden">ago</span>}
-        </time>
+      <time dateTime={started_at} title={new Date(started_at).toLocaleString()}>
+        {ageText(now - Date.parse(started_at))}
+        {ended_at !== null && <span class="hidden">ago</span>}
+      </time>
+      {isNear && (
+        <>
+          {" "}· <b class={left < 3_600_000 ? "soon" : undefined}>{left <= 0 ? "no time" : `${ageText(left)} left`}</b>
+        </>
       )}
     </span>
   );

@@ -175,7 +175,7 @@ function GroupHead({ of: { key, title, sessions }, isFolded, fold }: {
         <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span> {title}{" "}
         <span class="count">{count.toLocaleString("en")}</span>
       </button>
-      {key === "waiting" && <a href={addressOf("needs-you")}>Answer them</a>}
+      {key === "waiting" && <a href={addressOf("needs-you")}>Needs you</a>}
     </li>
   );
 }
