@@ -81,6 +81,40 @@ test("words, state, agent, label and day narrow the list by the host, with count
   await page.getByRole("heading", { name: "Round exactly" }).waitFor();
 });
 
+test("groups and choices have the host's counts over all sessions, and not over those that are loaded", async () => {
+  if ((await host.client.list({ adapter: "works" })).length === 0) await (await start("works", "Count it")).result();
+  const many = await openConsole(browser, host);
+  const states = { running: 0, completed: 9000, blocked: 0, error: 21, interrupted: 0 };
+  const [adapters, folders] = [[{ name: "works", count: 4321 }], [{ name: "tidepool", count: 5432 }]];
+  const labels = [{ name: "old=label", count: 7 }];
+  await many.page.route("**/v1/sessions/counts*", (route) => {
+    const { searchParams: asked } = new URL(route.request().url());
+    const isDay = asked.has("since") && asked.has("until");
+    const isOfState = asked.get("outcome") === "completed";
+    const total = isDay ? 777 : isOfState ? 9000 : 9021;
+    return route.fulfill({ json: { total, states, adapters, folders, labels } });
+  });
+  await many.go("#/sessions");
+  const head = (text: RegExp) => many.page.locator(".line-head", { hasText: text });
+  const group = many.page.getByLabel("Group by");
+  await group.selectOption("agent");
+  await head(/works\s*4,321/).waitFor();
+  await group.selectOption("repository");
+  await head(/tidepool\s*5,432/).waitFor();
+  await group.selectOption("day");
+  await head(/\d{4}\s*777/).waitFor();
+  await many.page.getByRole("button", { name: "Done 9,000" }).click();
+  await many.page.locator(".lead", { hasText: /^9,000 sessions$/ }).waitFor();
+  await many.page.getByRole("button", { name: "All 9,021" }).waitFor();
+  await many.go("#/history");
+  await many.page.locator("#search-labels option[value='old=label']").waitFor({ state: "attached" });
+  await many.page.locator("#search-agents option[value='works']").waitFor({ state: "attached" });
+  expect(await many.page.locator("#search-labels option").count()).toBe(1);
+  await many.go("#/spend");
+  await many.page.getByRole("button", { name: "By old" }).waitFor();
+  await closeConsole(many);
+});
+
 test("a file that was changed is found with the session that changed it", async () => {
   await opened.go("#/sessions");
   await page.getByLabel("Search sessions").fill("src/tally.js");

@@ -3,6 +3,7 @@ import { attempt, useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
 import { Screen } from "../parts.tsx";
 import { addressOf } from "../route.ts";
+import { useCounts } from "../sessions/use-counts.ts";
 import { FoundPlaces, type SearchFilter } from "./found-places.tsx";
 import { TimeStrip } from "./time-strip.tsx";
 
@@ -68,9 +69,9 @@ function NarrowFields(
     setLabel: (label: string) => void;
   },
 ) {
-  const all = useConsole().sessions.all.value;
-  const agents = [...new Set(all.flatMap(({ adapter_id }) => adapter_id ?? []))].sort();
-  const labels = [...new Set(all.flatMap((one) => labelsOf(one)))].sort();
+  const counts = useCounts();
+  const agents = counts?.adapters.map(({ name }) => name) ?? [];
+  const labels = counts?.labels.map(({ name }) => name) ?? [];
   return (
     <>
       <FilterField id="search-agents" names={["Any agent", "Agent"]} value={agent} change={setAgent} words={agents} />
@@ -79,7 +80,7 @@ function NarrowFields(
         names={["Any label", "Label, as name=value"]}
         value={label}
         change={setLabel}
-        words={labels.slice(0, 200)}
+        words={labels}
       />
     </>
   );
@@ -110,10 +111,6 @@ function Kinds(
       ))}
     </div>
   );
-}
-
-function labelsOf({ labels }: { labels: Readonly<Record<string, string>> }): string[] {
-  return Object.entries(labels).map(([name, value]) => `${name}=${value}`);
 }
 
 /** A field that narrows the search, with the words to choose from. */

@@ -77,7 +77,7 @@ function States({ filter, ask, counts, live }: Pick<FiltersProps, "filter" | "as
   return (
     <>
       <button type="button" class="chip" aria-pressed={standing === null} onClick={() => ask({ standing: null })}>
-        All <span class="count">{counts?.total.toLocaleString("en") ?? ""}</span>
+        All <span class="count">{counts === null ? "" : sumOf(counts.states).toLocaleString("en")}</span>
       </button>
       {(Object.keys(standings) as Standing[]).filter((name) => count(name) > 0 || standing === name).map((name) => (
         <button
@@ -91,6 +91,10 @@ function States({ filter, ask, counts, live }: Pick<FiltersProps, "filter" | "as
       ))}
     </>
   );
+}
+
+function sumOf(states: SessionCounts["states"]): number {
+  return Object.values(states).reduce((sum, count) => sum + count, 0);
 }
 
 const endedCounts: Partial<Record<Standing, keyof SessionCounts["states"]>> = {

@@ -3,7 +3,7 @@ import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { HostApi } from "../api.ts";
 import type { SessionList } from "../session-list.ts";
-import { baseQuery, endedQuery, hasStanding, type ListFilter, noFilter, runningQuery } from "./list-filter.ts";
+import { countsQuery, endedQuery, hasStanding, type ListFilter, noFilter, runningQuery } from "./list-filter.ts";
 
 interface SessionPage {
   sessions: SessionSummary[];
@@ -114,7 +114,7 @@ export class FoundSessions {
       const [running, ended, counts] = await Promise.all([
         this.#runningNow(filter, signal),
         this.#firstEnded(filter, signal),
-        this.#api.get<SessionCounts>("/v1/sessions/counts", baseQuery(filter), signal),
+        this.#api.get<SessionCounts>("/v1/sessions/counts", countsQuery(filter), signal),
       ]);
       if (signal.aborted) return;
       this.running.value = running;
@@ -173,7 +173,7 @@ export class FoundSessions {
     const { signal } = this.#over;
     this.#countedAt = Date.now();
     try {
-      const counts = await this.#api.get<SessionCounts>("/v1/sessions/counts", baseQuery(this.filter.peek()), signal);
+      const counts = await this.#api.get<SessionCounts>("/v1/sessions/counts", countsQuery(this.filter.peek()), signal);
       if (!signal.aborted) this.counts.value = counts;
     } catch (error) {
       this.#fail(error, signal);

@@ -40,6 +40,18 @@ export function baseQuery({ text, adapter, folder, label, from, to }: ListFilter
   }) as Query;
 }
 
+/** Returns what the host is asked to count: of running sessions it knows no state. */
+export function countsQuery(filter: ListFilter): Query {
+  const ofState = filter.standing === null ? {} : endedStates[filter.standing];
+  const state = filter.standing === null ? {} : { state: ofState === undefined ? "running" : "ended" };
+  return { ...baseQuery(filter), ...state, ...ofState };
+}
+
+/** Returns what the host is asked to count of one day. */
+export function dayQuery(filter: ListFilter, day: string): Query {
+  return { ...countsQuery(filter), since: momentOf(day, 0), until: momentOf(day, 1) };
+}
+
 /** Returns what the host is asked for of running sessions; null where none is wanted. */
 export function runningQuery(filter: ListFilter): Query | null {
   if (filter.standing !== null && endedStates[filter.standing] !== undefined) return null;

@@ -1,3 +1,4 @@
+import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { type Standing, standingOf } from "../session-list.ts";
 import { folderName } from "./short-path.ts";
@@ -13,6 +14,8 @@ export interface ListGroup {
   key: string;
   title: string;
   sessions: readonly SessionSummary[];
+  /** The day of its sessions, as `YYYY-MM-DD` in the time of this place; only where they are grouped by it. */
+  day?: string;
 }
 
 /** An agent that has said nothing for so long may be stuck. Milliseconds. */
@@ -47,7 +50,23 @@ export function grouped(
     if (group === undefined) groups.set(key, [session]);
     else group.push(session);
   }
-  return [...groups].map(([key, sessions]) => ({ key, title: key, sessions }));
+  const dayIn = ([first]: readonly SessionSummary[]) =>
+    by === "day" && first !== undefined ? { day: dayOf(new Date(first.started_at)) } : {};
+  return [...groups].map(([key, sessions]) => ({ key, title: key, sessions, ...dayIn(sessions) }));
+}
+
+function dayOf(at: Date): string {
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+/** Returns how many sessions of all that match are in a group, where the host counted them; else those that are here. */
+export function countOf(
+  { key, sessions }: ListGroup,
+  { by, counts }: { by: Grouping; counts: SessionCounts | null },
+): number {
+  const names = by === "agent" ? counts?.adapters : by === "repository" ? counts?.folders : undefined;
+  return Math.max(sessions.length, names?.find(({ name }) => name === key)?.count ?? 0);
 }
 
 function byState(

@@ -1,5 +1,6 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
@@ -9,12 +10,13 @@ import { addressOf, goTo } from "../route.ts";
 import { type Standing, standingOf } from "../session-list.ts";
 import { ChangedFile, isFile } from "./changed-file.tsx";
 import { Filters } from "./filters.tsx";
-import { noFilter } from "./list-filter.ts";
+import { dayQuery, noFilter, runningQuery } from "./list-filter.ts";
 import { ListWindow } from "./list-window.tsx";
-import { grouped, type Grouping, type ListGroup } from "./list-groups.ts";
+import { countOf, grouped, type Grouping, type ListGroup } from "./list-groups.ts";
 import { SessionLine } from "./session-line.tsx";
 import { StopBar } from "./stop-bar.tsx";
 import { useRowPixels } from "./row-pixels.ts";
+import { useCounts } from "./use-counts.ts";
 
 /** One row of the list: the head of a group, or a session. */
 type ListItem = { key: string; group: ListGroup; session: SessionSummary | null };
@@ -34,7 +36,15 @@ export function Sessions() {
   const [running, queued, filter] = [found.running.value, sessions.queued.value, found.filter.value];
   const picked = running.filter(({ session_id }) => selected.has(session_id)).map(({ session_id }) => session_id);
   const pick = (ids: readonly string[]) => setSelected(new Set(ids));
-  const lines = { items, now, folded, fold, selected, select: (id: string) => setSelected(toggled(selected, id)) };
+  const lines = {
+    items,
+    group,
+    now,
+    folded,
+    fold,
+    selected,
+    select: (id: string) => setSelected(toggled(selected, id)),
+  };
   useLineKeys({ ...lines, search });
   return (
     <Screen
@@ -89,13 +99,18 @@ function NoLine() {
 }
 
 function Lead() {
-  const counts = useConsole().found.counts.value;
+  const { found } = useConsole();
+  const counts = found.counts.value;
+  const { standing } = found.filter.value;
   if (counts === null) return <>Everything that runs or ran on this host</>;
+  // The host counts what runs as running only.
+  const total = runningQuery(found.filter.value) !== null && standing !== null
+    ? found.running.value.length
+    : counts.total;
   return (
     <span>
-      <b>{counts.total.toLocaleString("en")}</b> {counts.total === 1 ? "session" : "sessions"}, {counts.states.running}
-      {" "}
-      of them running
+      <b>{total.toLocaleString("en")}</b> {total === 1 ? "session" : "sessions"}
+      {standing === null && `, ${counts.states.running} of them running`}
     </span>
   );
 }
@@ -126,6 +141,7 @@ function Actions({ running, picked, pick }: ActionsProps) {
 
 interface LinesProps {
   items: readonly ListItem[];
+  group: Grouping;
   now: number;
   folded: ReadonlySet<string>;
   fold(key: string): void;
@@ -134,13 +150,13 @@ interface LinesProps {
   canSelect: boolean;
 }
 
-function Lines({ items, now, folded, fold, selected, select, canSelect }: LinesProps) {
+function Lines({ items, group: by, now, folded, fold, selected, select, canSelect }: LinesProps) {
   const { found, sessions: { queued } } = useConsole();
   const rowPixels = useRowPixels();
   const draw = (index: number) => {
     const { key, group, session } = items[index]!;
     if (session === null) {
-      return <GroupHead key={key} of={group} isFolded={folded.has(group.key)} fold={() => fold(group.key)} />;
+      return <GroupHead key={key} of={group} by={by} isFolded={folded.has(group.key)} fold={() => fold(group.key)} />;
     }
     const { session_id: id, state } = session;
     return (
@@ -158,26 +174,40 @@ function Lines({ items, now, folded, fold, selected, select, canSelect }: LinesP
   return <ListWindow pixels={pixels} draw={draw} nearEnd={() => void found.more()} />;
 }
 
-function GroupHead({ of: { key, title, sessions }, isFolded, fold }: {
+function GroupHead({ of: group, by, isFolded, fold }: {
   of: ListGroup;
+  by: Grouping;
   isFolded: boolean;
   fold(): void;
 }) {
   const { found } = useConsole();
+  const { key, title, sessions, day } = group;
   const isOpenEnd = found.next.value !== null && key === "ended";
-  const counts = found.counts.value?.states;
-  const count = isOpenEnd && counts !== undefined && found.filter.value.standing === null
-    ? counts.completed + counts.blocked + counts.error + counts.interrupted
-    : sessions.length;
+  const counts = found.counts.value;
+  const ended = counts === null || !isOpenEnd ? 0 : endedOf(counts, found.filter.value.standing);
+  const count = Math.max(ended, countOf(group, { by, counts }));
   return (
     <li class={`line-head head-${key === "waiting" || key === "silent" ? key : "plain"}`}>
       <button type="button" class="plain" aria-expanded={!isFolded} onClick={fold}>
-        <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span> {title}{" "}
-        <span class="count">{count.toLocaleString("en")}</span>
+        <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span> {title} {day === undefined
+          ? <span class="count">{count.toLocaleString("en")}</span>
+          : <DayCount day={day} here={sessions.length} />}
       </button>
       {key === "waiting" && <a href={addressOf("needs-you")}>Needs you</a>}
     </li>
   );
+}
+
+/** Returns how many sessions have ended, of those in a state where one is chosen. */
+function endedOf({ total, states }: SessionCounts, standing: Standing | null): number {
+  return standing === null ? states.completed + states.blocked + states.error + states.interrupted : total;
+}
+
+/** Sessions of a day, which the host counts once the day is in view. */
+function DayCount({ day, here }: { day: string; here: number }) {
+  const { found } = useConsole();
+  const counts = useCounts(dayQuery(found.filter.value, day));
+  return <span class="count">{Math.max(here, counts?.total ?? 0).toLocaleString("en")}</span>;
 }
 
 function liveCounts(running: readonly SessionSummary[], queued: ReadonlySet<string>): ReadonlyMap<Standing, number> {

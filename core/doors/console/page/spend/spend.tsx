@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { useConsole } from "../console-context.ts";
 import { Empty, Failed, Screen, useLoaded } from "../parts.tsx";
+import { useCounts } from "../sessions/use-counts.ts";
 import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
@@ -15,13 +16,14 @@ const mostLabels = 8;
 
 /** Cost of sessions as bars by day and agent, with sums. Reported, estimated and unknown costs are never added up. */
 export function Spend() {
-  const { api, sessions } = useConsole();
+  const { api } = useConsole();
   const [days, setDays] = useState(7);
   const [label, setLabel] = useState<string | null>(null);
   const time_zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const query = { days, time_zone, label: label ?? undefined };
   const [loaded] = useLoaded((signal) => api.get<{ rows: UsageRow[] }>("/v1/spend", query, signal), [days, label]);
-  const labels = [...new Set(sessions.all.value.flatMap((one) => Object.keys(one.labels)))].sort().slice(0, mostLabels);
+  const named = useCounts()?.labels.map(({ name }) => name.slice(0, name.indexOf("="))) ?? [];
+  const labels = [...new Set(named)].slice(0, mostLabels).sort();
   return (
     <Screen
       title="Spend"
