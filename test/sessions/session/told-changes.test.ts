@@ -23,7 +23,7 @@ const change = (path: string, action: FileChangeEvent["action"] = "modify"): Ada
 async function told(begun: AdapterEvent, changed: AdapterEvent): Promise<AdapterEvent> {
   const changes = new ToldChanges(workdir);
   expect(changes.take(begun)).toBe(begun);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 400));
   return changes.take(changed);
 }
 
@@ -53,7 +53,7 @@ test("ToldChanges leaves a file that was there, a call that only reads, and what
 test("ToldChanges says once that a file is new, and looks at none outside the working directory", async () => {
   const changes = new ToldChanges(workdir);
   for (const path of ["new.txt", "/nowhere/at/all.txt"]) changes.take(call({ path }));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 400));
   expect(changes.take(change("new.txt"))).toEqual(change("new.txt", "create"));
   expect(changes.take(change("new.txt"))).toEqual(change("new.txt"));
   expect(changes.take(change("/nowhere/at/all.txt"))).toEqual(change("/nowhere/at/all.txt"));
