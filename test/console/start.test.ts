@@ -92,6 +92,7 @@ test("an agent's own options are fields with its words, and travel with the sess
   await page.getByRole("spinbutton", { name: "depth" }).fill("3");
   await page.getByRole("combobox", { name: "loud" }).selectOption("yes");
   await page.getByText("How far it looks.").waitFor();
+  await page.getByText("How it writes. Where nothing is set: plain.").waitFor();
   // Lists have no field here.
   expect(await page.getByRole("textbox", { name: "words" }).count()).toBe(0);
   await page.getByLabel("Prompt", { exact: true }).press("Control+Enter");

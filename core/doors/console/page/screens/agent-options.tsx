@@ -22,11 +22,11 @@ export function AgentOptions({ of: { name, config } }: { of: AgentReport }) {
         ))}
       </div>
       <dl class="facts option-words">
-        {options.filter(([, { description }]) => description !== undefined).map(([option, { description = "" }]) => (
+        {options.map(([option, schema]) => (
           <>
             <dt>{plainText(option, 60)}</dt>
             <dd>
-              <Text of={plainText(description, 300)} />
+              <Text of={wordsOf(schema)} />
             </dd>
           </>
         ))}
@@ -35,27 +35,34 @@ export function AgentOptions({ of: { name, config } }: { of: AgentReport }) {
   );
 }
 
+/** Stands where a person has set nothing. */
+const unset = "as it is set up";
+
+function wordsOf({ description = "", default: own }: Options[string]): string {
+  const ending = own === undefined ? "" : ` Where nothing is set: ${String(own)}.`;
+  return plainText(`${description}${ending}`, 400);
+}
+
 function OptionField({ option, schema }: { option: string; schema: Options[string] }) {
   const name = fieldName(option);
-  const own = schema.default === undefined ? "as it is set up" : `as it is set up, else ${String(schema.default)}`;
   const choices = schema.type === "boolean" ? ["yes", "no"] : schema.enum?.map(String);
   if (choices !== undefined) {
     return (
       <select name={name}>
-        <option value="">{plainText(own, 80)}</option>
+        <option value="">{unset}</option>
         {choices.map((choice) => <option value={choice}>{plainText(choice, 80)}</option>)}
       </select>
     );
   }
   if (schema.type === "string") {
-    return <input type="text" name={name} placeholder={plainText(own, 80)} maxLength={schema.max_length} />;
+    return <input type="text" name={name} placeholder={unset} maxLength={schema.max_length} />;
   }
   const step = schema.type === "integer" ? 1 : "any";
   return (
     <input
       type="number"
       name={name}
-      placeholder={plainText(own, 80)}
+      placeholder={unset}
       min={schema.minimum}
       max={schema.maximum}
       step={step}
