@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import type { PluginReport } from "../../../../../plugin-sdk/plugin-report.ts";
 import { heldText, isHeld } from "../agents/agents.tsx";
@@ -76,14 +77,19 @@ interface OffProps {
 
 function Off({ of: agents, again, choose }: OffProps) {
   const off = agents.filter((agent) => !isOn(agent) && !agent.quarantined);
+  const [isOpen, setIsOpen] = useState(off.length === agents.length);
   if (off.length === 0) return null;
   return (
-    <details class="quiet" open={off.length === agents.length}>
+    <details class="quiet" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>{off.length === 1 ? "1 more is off" : `${off.length} more are off`}</summary>
-      <ul class="off-agents">
-        {off.map((agent) => <OffAgent key={agent.id} agent={agent} enabled={() => (choose(agent.id), again())} />)}
-      </ul>
-      <button type="button" onClick={again}>Look again</button>
+      {isOpen && (
+        <>
+          <ul class="off-agents">
+            {off.map((agent) => <OffAgent key={agent.id} agent={agent} enabled={() => (choose(agent.id), again())} />)}
+          </ul>
+          <button type="button" onClick={again}>Look again</button>
+        </>
+      )}
     </details>
   );
 }
