@@ -133,6 +133,18 @@ test("the folders of earlier sessions can be chosen", async () => {
   expect(await page.getByRole("combobox", { name: "Folder" }).inputValue()).toBe(host.workdir);
 });
 
+test("where no agent is on, those that are off stand open", async () => {
+  const one = await openConsole(browser, host);
+  await one.page.route("**/v1/agents*", async (route) => {
+    const { agents } = await (await route.fetch()).json() as { agents: Record<string, unknown>[] };
+    await route.fulfill({ json: { agents: agents.map((agent) => ({ ...agent, availability: "disabled" })) } });
+  });
+  await one.go("#/start");
+  await one.page.getByText("No agent is on yet. Enable one here").waitFor();
+  await one.page.locator(".off-agents > li", { hasText: "replay" }).getByRole("button", { name: "Enable …" }).waitFor();
+  await closeConsole(one);
+});
+
 test.each([1440, 1024, 390])(
   "Start fits with its options and an open agent, and axe finds nothing, at %i px",
   async (width) => {
