@@ -211,7 +211,7 @@ export interface ModelEndpoint {
   args?: string[];
   /** The access mode in which the program uses the key; absent: in each. */
   access_mode?: "api";
-  /** Beginning of the names of the models that are there, for a program with models of several providers: `provider/`. */
+  /** Beginning of the names of the models that are there, for a program with models of several providers: `acme/`. */
   models?: string;
 }
 

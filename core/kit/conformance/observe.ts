@@ -102,6 +102,7 @@ class Trial {
       plain: [],
       again: null,
       interrupted: null,
+      wire: null,
       talks: [],
       late: permissions.read?.includes("plugin") ? null : [],
       modes: {},

@@ -95,6 +95,8 @@ export interface Seen {
   /** The first of them once more. */
   again: Take | null;
   interrupted: Take | null;
+  /** A session of the real program whose calls a record answered; null where none was given. */
+  wire: Take | null;
   /** Sessions with several turns, and the messages of each. */
   talks: { take: Take; messages: NonNullable<ScriptedSession["messages"]> }[];
   /** Types of the events that came after the adapter had asked for the next turn; null where that is not looked at. */
@@ -111,7 +113,7 @@ export interface Seen {
 
 /** Every session whose tools did what their script says. */
 export function ordinary(seen: Seen): Take[] {
-  return seen.again === null ? seen.plain : [...seen.plain, seen.again];
+  return [...seen.plain, ...[seen.again, seen.wire].filter((take) => take !== null)];
 }
 
 /** Every session that was run. */

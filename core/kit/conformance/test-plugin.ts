@@ -10,6 +10,7 @@ import type { Rule } from "./rule.ts";
 import { rules } from "./rules/all.ts";
 import { readScript } from "./script.ts";
 import type { Seen } from "./seen.ts";
+import { takeWire } from "./wire-take.ts";
 
 /** Options of {@link testPlugin}. */
 export interface TestPluginOptions {
@@ -17,6 +18,11 @@ export interface TestPluginOptions {
   kit?: KitHost;
   /** Container of the plugin. A thread starts sooner and is for your own code alone. Default `process`. */
   isolation?: "process" | "thread";
+  /**
+   * Folder of a record of calls: one session more runs the plugin's real program, in its walls, with its calls of its model
+   * answered from there.
+   */
+  wire?: string;
 }
 
 /**
@@ -24,11 +30,11 @@ export interface TestPluginOptions {
  * says for each rule of the contract whether it holds. Its tools are those that `conformance.yaml` scripts: no program
  * of this machine is started and no server is asked.
  * @param folder path, or file URL, of the plugin's folder
- * @throws {BulkheadError} `io_error` where the kit itself cannot work
+ * @throws {BulkheadError} `io_error` where the kit itself cannot work, `invalid_config` for a folder that is no record
  */
 export async function testPlugin(
   folder: string | URL,
-  { kit, isolation = "process" }: TestPluginOptions = {},
+  { kit, isolation = "process", wire }: TestPluginOptions = {},
 ): Promise<ConformanceReport> {
   const started = performance.now();
   const path = typeof folder === "string" ? folder : fileURLToPath(folder);
@@ -45,7 +51,9 @@ export async function testPlugin(
     rules: found,
   });
   if ("error" in read) return report(null, null, rules.map((rule) => unread(rule, read.error)));
-  const seen = await observed({ ...read, isolation }, kit);
+  const subject = { ...read, isolation };
+  const played = wire === undefined ? null : await takeWire(subject, wire);
+  const seen = { ...await observed(subject, kit), wire: played };
   const { id, version } = read.manifest;
   return report(id, version, rules.map((rule) => judge(rule, seen)));
 }

@@ -47,7 +47,7 @@ const variables: Readonly<Record<string, string>> = {
     "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
     // A word before a long part with digits: ses_…, toolu_…, call-….
     String.raw`[A-Za-z]{2,12}[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{16,64}`,
-    // Some agents name each output of a command so.
+    // Some number each output of a command so.
     String.raw`(?<=\bChunk ID: )[0-9a-f]{6}`,
     // Hex of seven digits and more has a letter and a digit, or it is a word or a number.
     String.raw`(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}`,

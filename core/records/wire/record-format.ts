@@ -14,6 +14,8 @@ export interface RecordHead {
   /** The first turn of the session in its conversation. */
   turn: number;
   begun_at: string;
+  /** The session's request, as far as it says what to do, without values of its environment; absent in records of older hosts. */
+  requested?: Record<string, unknown>;
   /** Paths of the session, by the word that stands for each when calls are compared. */
   places: Record<string, string>;
 }
@@ -63,6 +65,7 @@ export const headSchema: SchemaOf<RecordHead> = exactly<RecordHead>()(
     conversation_id: text,
     turn: count,
     begun_at: text,
+    requested: Type.Optional(Type.Record(text, Type.Unknown())),
     places: Type.Record(text, text),
   }),
 );

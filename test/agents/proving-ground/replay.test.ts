@@ -100,16 +100,25 @@ async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
   }
 }
 
-/** Names of all interfaces that the processes of a place have in a network of their own. */
+/**
+ * Names of all interfaces that the processes of a place have in a network of their own: one that is seen twice has it, and is
+ * not on its way there.
+ */
 async function watchNetwork(place: Place, signal: AbortSignal): Promise<string[]> {
   const seen = new Set<string>();
+  let before = new Set<string>();
   while (!signal.aborted) {
+    const now = new Set<string>();
     for (const { pid, command } of await processesOf(place)) {
       // Walls are made, and git is asked, outside.
       if (/^\S*(?:bwrap|nsenter|prlimit|git|sh|bash)\b|launcher/.test(command)) continue;
       const table = await readFile(`/proc/${pid}/net/dev`, "latin1").catch(() => "");
-      for (const [, name = ""] of table.matchAll(/^\s*([\w.-]+):/gm)) seen.add(name);
+      for (const [, name = ""] of table.matchAll(/^\s*([\w.-]+):/gm)) {
+        now.add(`${pid} ${name}`);
+        if (before.has(`${pid} ${name}`)) seen.add(name);
+      }
     }
+    before = now;
     await sleep(50);
   }
   return [...seen].sort();

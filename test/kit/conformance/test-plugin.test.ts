@@ -80,7 +80,8 @@ describe("testPlugin", () => {
   });
 
   test("has a defect for every rule, and each rule once", () => {
-    const covered = new Set(defects.map(({ rule }) => rule));
+    // The defects of "wire" need a record: they stand in wire.test.ts.
+    const covered = new Set(["wire", ...defects.map(({ rule }) => rule)]);
     expect(rules.map(({ id }) => id).filter((id) => !covered.has(id))).toEqual([]);
     expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
   });

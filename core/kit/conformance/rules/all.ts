@@ -7,6 +7,7 @@ import { promiseRules } from "./promises.ts";
 import { toolRules } from "./tools.ts";
 import { turnRules } from "./turns.ts";
 import { usageRules } from "./usage.ts";
+import { wireRules } from "./wire.ts";
 import { workRules } from "./work.ts";
 
 /** Every rule, in the order of the report. To add one: an entry in the file of its theme. */
@@ -20,4 +21,5 @@ export const rules: readonly Rule[] = [
   ...toolRules,
   ...turnRules,
   ...usageRules,
+  ...wireRules,
 ];

@@ -70,7 +70,7 @@ const lookMs = 10_000;
 const mostCalls = 10_000;
 
 function recorderBox(
-  { sessionId, follows, firstTurn, redactor, limits }: BoxedSession,
+  { sessionId, request, follows, firstTurn, redactor, limits }: BoxedSession,
   { records, places }: { records: WireRecords; places: SessionPlaces },
 ): SessionBox {
   const recorder = new WireRecorder(records, {
@@ -80,6 +80,7 @@ function recorderBox(
       conversation_id: follows?.conversation_id ?? sessionId,
       turn: firstTurn,
       begun_at: new Date().toISOString(),
+      requested: redactor?.value(askedOf(request)) ?? askedOf(request),
       places,
     },
     bounds: { call_bytes: limits.wire_call_bytes, record_bytes: limits.wire_record_bytes, calls: mostCalls },
@@ -90,6 +91,25 @@ function recorderBox(
     wire: () => recorder,
     end: async (facts) => ({ recorded: reportOf(await recorder.end(facts)) }),
   };
+}
+
+/** Fields of a request that say what to do, and not where. */
+const asked = [
+  "prompt",
+  "model",
+  "params",
+  "system_prompt",
+  "output_schema",
+  "effort",
+  "plan",
+  "max_turns",
+  "approval",
+  "allowed_tools",
+  "tool_approvals",
+] as const;
+
+function askedOf(request: SessionRequest): Record<string, unknown> {
+  return Object.fromEntries(asked.flatMap((name) => request[name] === undefined ? [] : [[name, request[name]]]));
 }
 
 function reportOf({ calls, bytes, incomplete }: RecordEnd): WireRecordReport {

@@ -78,6 +78,10 @@ function defineTrying(command: Command, bind: Bind): void {
     .option("--all", "show also the rules that it keeps and those that do not concern it")
     .option("--record <session>", "first run one real session with all that the manifest asks for, and record it")
     .option("--prompt <text>", "of the session to record; default: its prompt in conformance.yaml, or Say hello.")
+    .option(
+      "--wire <folder>",
+      "also run the real program, with its calls answered from this record of run --record-wire",
+    )
     .addHelpText(...examples(
       ["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"],
       ['bulkhead plugin test ./my-plugin --record writes --prompt "Create hello.txt"', "writes recordings/"],

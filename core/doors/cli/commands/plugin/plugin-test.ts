@@ -14,7 +14,9 @@ export async function pluginTest(call: Invocation): Promise<number> {
   const folder = resolve(terminal.cwd, args[0] ?? ".");
   const recorded = await record(call, folder);
   const { testPlugin } = await import("../../../../kit/conformance/test-plugin.ts");
-  const report = await whileWaiting("Trying every rule …", { terminal, work: testPlugin(folder) });
+  const named = options["wire"] as string | undefined;
+  const wire = named === undefined ? {} : { wire: resolve(terminal.cwd, named) };
+  const report = await whileWaiting("Trying every rule …", { terminal, work: testPlugin(folder, wire) });
   const paint = createPaint(terminal.colours.stdout);
   const lines = reportLines(report, { paint, all: options["all"] === true });
   const shown = recorded === null ? report : { ...report, recorded };
