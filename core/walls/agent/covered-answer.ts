@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -76,12 +75,23 @@ export async function answerInstead(
       if (client.destroyed) return;
       told.body(Buffer.from(piece));
       told.flush();
-      if (client.writableNeedDrain) await Promise.race([once(client, "drain"), once(client, "close")]);
+      if (client.writableNeedDrain && !client.destroyed) await room(client);
     }
     told.end();
   } catch {
     client.destroySoon();
   }
+}
+
+/** Resolves once the client has made room, or is gone. */
+function room(client: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      client.off("drain", done).off("close", done);
+      resolve();
+    };
+    client.on("drain", done).on("close", done);
+  });
 }
 
 /** Lets the followers of a request that reaches no model see what it would have sent, for a few seconds. Never rejects. */

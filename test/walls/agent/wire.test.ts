@@ -142,6 +142,25 @@ test.each<[string, number, string | null]>([["all of it", 5, "hello"], ["less th
   },
 );
 
+test("Wire: an answer in the model's stead waits for a slow reader, and leaves no listeners", async () => {
+  const warnings: string[] = [];
+  const warned = ({ name }: Error) => void warnings.push(name);
+  process.on("warning", warned);
+  const piece = Buffer.alloc(200_000, "x");
+  const body = Array.from({ length: 60 }, () => piece);
+  const answer = (): GivenAnswer => ({ status: 200, headers: [], body });
+  const model = await openModel(ok, { wires: [{ begin: () => ({ mostSent: 0, answer }) }] });
+  const client = await model.open(post({ "Content-Length": "0" }));
+  let length = 0;
+  for await (const part of client) {
+    length += (part as Buffer).length;
+    await pause(1);
+  }
+  process.off("warning", warned);
+  expect(length).toBeGreaterThan(12_000_000);
+  expect(warnings).toEqual([]);
+});
+
 test("Wire: a body of one-byte chunks takes no more memory than its bytes", { timeout: 60_000 }, async () => {
   const bytes = 1_000_000;
   let length = 0;
