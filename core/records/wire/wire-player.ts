@@ -56,7 +56,8 @@ export async function openRecord(folder: string, sessionId: string): Promise<Ope
   return { folder, head, end, calls };
 }
 
-function unplayable(sessionId: string, why: string): BulkheadError {
+/** Refuses to replay a session. */
+export function unplayable(sessionId: string, why: string): BulkheadError {
   return new BulkheadError("conflict", `Cannot replay session "${sessionId}": ${why}.`, {
     hint: "Record another session: bulkhead run --record-wire ...",
   });

@@ -1,9 +1,9 @@
-import { readFile, rm } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { rm } from "node:fs/promises";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { type WatchedNetwork, watchNetworks } from "../../watched-networks.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
 import type { Agent } from "./agent.ts";
 import { agents as allAgents } from "./agents.ts";
@@ -45,7 +45,12 @@ describe.each(agents)("$id", (agent) => {
     expect.soft(replayed.stop_reason).toBe(recorded.stop_reason);
     expect.soft(paths(replayed)).toEqual(paths(recorded));
     expect.soft(network.asked, "requests to the model").toBe(0);
-    expect.soft(network.interfaces, "interfaces of its network").toEqual(["lo"]);
+    expect.soft(network.watched.length, "networks of its own").toBeGreaterThan(0);
+    for (const { isOurs, interfaces: { lo, ...others } } of network.watched) {
+      expect.soft([isOurs, others], "packets that could go out").toEqual([false, {}]);
+      expect.soft(lo!.sent, "packets that came back to it").toBe(lo!.received);
+    }
+    console.info(`${agent.id}, ${name}: packets ${JSON.stringify(network.watched.map((one) => one.interfaces))}`);
     expect.soft(network.reached, "hosts that it reached").toEqual([]);
   });
 });
@@ -59,7 +64,7 @@ interface Played {
   /** Requests to the model while it was recorded. */
   asked: number;
   replayed: SessionResult;
-  network: { asked: number; interfaces: string[]; reached: string[] };
+  network: { asked: number; watched: WatchedNetwork[]; reached: string[] };
 }
 
 async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
@@ -87,11 +92,11 @@ async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
     const unnamed = new Set(endpoints.flatMap(({ key, base_url }) => [key, base_url]));
     const env = Object.fromEntries(Object.entries(same.env ?? {}).filter(([variable]) => !unnamed.has(variable)));
     const ended = new AbortController();
-    const watching = watchNetwork(place, ended.signal);
+    const watching = watchNetworks(() => programsOf(place), ended.signal);
     const replayed = await run({ ...same, env, replay_of: recorded.session_id }).finally(() => ended.abort());
     const { hosts = {} } = replayed.metadata.permissions;
     const reached = Object.keys(hosts).filter((one) => hosts[one]!.allowed > 0);
-    const network = { asked: model.requests.length - asked, interfaces: await watching, reached };
+    const network = { asked: model.requests.length - asked, watched: await watching, reached };
     return { recorded, asked, replayed, network };
   } finally {
     await host.close();
@@ -100,26 +105,8 @@ async function playAgain(agent: Agent, name: CaseName): Promise<Played> {
   }
 }
 
-/**
- * Names of all interfaces that the processes of a place have in a network of their own: one that is seen twice has it, and is
- * not on its way there.
- */
-async function watchNetwork(place: Place, signal: AbortSignal): Promise<string[]> {
-  const seen = new Set<string>();
-  let before = new Set<string>();
-  while (!signal.aborted) {
-    const now = new Set<string>();
-    for (const { pid, command } of await processesOf(place)) {
-      // Walls are made, and git is asked, outside.
-      if (/^\S*(?:bwrap|nsenter|prlimit|git|sh|bash)\b|launcher/.test(command)) continue;
-      const table = await readFile(`/proc/${pid}/net/dev`, "latin1").catch(() => "");
-      for (const [, name = ""] of table.matchAll(/^\s*([\w.-]+):/gm)) {
-        now.add(`${pid} ${name}`);
-        if (before.has(`${pid} ${name}`)) seen.add(name);
-      }
-    }
-    before = now;
-    await sleep(50);
-  }
-  return [...seen].sort();
+/** Programs of a place: walls are made, and git is asked, outside. */
+async function programsOf(place: Place): Promise<number[]> {
+  const isWall = /^\S*(?:bwrap|nsenter|prlimit|git|sh|bash)\b|launcher/;
+  return (await processesOf(place)).filter(({ command }) => !isWall.test(command)).map(({ pid }) => pid);
 }

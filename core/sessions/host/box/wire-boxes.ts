@@ -13,7 +13,13 @@ import { findRepository, readingEnv } from "../../../records/git/find-repository
 import type { SessionPlaces } from "../../../records/wire/normal-request.ts";
 import type { WireRecords } from "../../../records/wire/record-files.ts";
 import type { RecordEnd } from "../../../records/wire/record-format.ts";
-import { driftMessage, type OpenedRecord, openRecord, WirePlayer } from "../../../records/wire/wire-player.ts";
+import {
+  driftMessage,
+  type OpenedRecord,
+  openRecord,
+  unplayable,
+  WirePlayer,
+} from "../../../records/wire/wire-player.ts";
 import { WireRecorder } from "../../../records/wire/wire-recorder.ts";
 import type { Admitted, SessionBox } from "../../session/admitted.ts";
 import type { AttachmentStore } from "../attachments/attachment-store.ts";
@@ -185,12 +191,15 @@ export async function prepareReplay(
   if (typeof turns === "string") throw unplayed(id, turns);
   if (turn > 1) throw unplayed(id, "it goes on from an earlier session");
   const filesOf = { conversation: conversation_id, turn: turn - 1 };
-  const isKept = await findTurnTree({ ...filesOf, folder: checkpointsDir }).then(() => true, () => false);
+  // A worktree would have today's files otherwise.
+  await findTurnTree({ ...filesOf, folder: checkpointsDir }).catch(() => {
+    throw unplayable(id, "the files from before it were not kept");
+  });
   const { record: _kind, keep_ms: _wait, ...same } = request;
   const keep = turns.length === 0 ? {} : { keep_ms: betweenMs };
   return {
     request: { ...same, ...keep, workspace: "worktree", permissions: { ...same.permissions, net: [] } },
-    terms: { record, ...(isKept ? { filesOf } : {}) },
+    terms: { record, filesOf },
     ...(turns.length === 0
       ? {}
       : { play: (live: PlayedSession) => playTurns(live, { turns, events: eventsOf(live.id), attachments }) }),

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsWall } from "../../../ground/platform/os-walls/needs-wall.ts";
+import { watchNetworks } from "../../../watched-networks.ts";
 import { closeHosts, errorOf } from "../test-host.ts";
 import { ask, key, recordedAgent, secret } from "./recorded-agent.ts";
 
@@ -205,3 +207,54 @@ test("a session of several turns plays again with all that its client said", { t
   expect(again.turns?.map(({ output }) => output)).toEqual(before.turns?.map(({ output }) => output));
   expect(agent.model.asked).toHaveLength(3);
 });
+
+test(
+  "no packet leaves a replay: its network has no interface but its own loopback",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    const mark = `mark-${randomUUID()}`;
+    const script =
+      `: ${mark}; ask one; sleep 0.5; (curl -sS -m 1 http://192.0.2.1/ -o x || true) 2> y; ask two; sleep 0.5`;
+    const { session_id } = await agent.run(script);
+    const ended = new AbortController();
+    const watching = watchNetworks(() => shellsWith(mark), ended.signal);
+    const { replay } = await agent.replay(session_id, script).finally(() => ended.abort());
+    expect(replay).toMatchObject({ served: 2, left: 0 });
+    const watched = await watching;
+    expect(watched.length).toBeGreaterThan(0);
+    for (const { isOurs, interfaces: { lo, ...others } } of watched) {
+      expect([isOurs, others]).toEqual([false, {}]);
+      expect(lo!.sent).toBe(lo!.received);
+    }
+    expect(Math.max(...watched.map(({ interfaces }) => interfaces["lo"]!.sent))).toBeGreaterThan(0);
+  },
+);
+
+/** Shells of a script that holds this word; the programs that make their walls hold it, too. */
+async function shellsWith(word: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(pids.map(async (pid) => {
+    const command = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
+    return command.includes(word) && /^(?:\S*\/)?(?:ba|da)?sh\0-c\0/.test(command) ? [Number(pid)] : [];
+  }));
+  return found.flat();
+}
+
+test(
+  "a replay that would begin with other files is refused: those from before were not kept",
+  { timeout: 120_000 },
+  async (context) => {
+    await needsWall(context, "bubblewrap");
+    const agent = await recordedAgent();
+    const { session_id, recorded } = await agent.run("ask one", { checkpoints: false });
+    expect(recorded).toMatchObject({ calls: 1 });
+    await writeFile(join(agent.project, "a.txt"), "of today\n");
+    const { code, message } = await errorOf(agent.replay(session_id, "ask one"));
+    expect([code, message]).toEqual([
+      "conflict",
+      `Cannot replay session "${session_id}": the files from before it were not kept.`,
+    ]);
+  },
+);
