@@ -183,12 +183,6 @@ export function durationText(ms: number): string {
   return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
 }
 
-/** A count in a short form. */
-export function countText(count: number): string {
-  if (count < 10_000) return count.toLocaleString("en");
-  return count < 1_000_000 ? `${(count / 1000).toFixed(1)} k` : `${(count / 1_000_000).toFixed(2)} M`;
-}
-
 /** Name of a client that said something; this page and its person are "you". */
 export function ClientName({ of: client }: { of: string }) {
   const own = useConsole().client;

@@ -1,15 +1,7 @@
-import type { UsageReport, WireUsage } from "../../../../plugin-sdk/result.ts";
+import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 import { formatCost } from "../../../../plugin-sdk/currency.ts";
-import { countText } from "./parts.tsx";
-
-/** Tells what the host saw of the agent's calls of its model. */
-function wireText({ calls, unknown, reported_tokens }: WireUsage): string {
-  return [
-    `${countText(calls)} model ${calls === 1 ? "call" : "calls"} seen`,
-    ...(unknown === 0 ? [] : [`${countText(unknown)} without whole figures`]),
-    ...(reported_tokens === undefined ? [] : [`the agent reports ${countText(reported_tokens)} tokens`]),
-  ].join(" · ");
-}
+import { countText } from "./spend/count-text.ts";
+import { wireText } from "./spend/wire-text.ts";
 
 /** A cost with its basis. Each basis looks different. */
 export function UsageText({ of: usage }: { of: UsageReport }) {

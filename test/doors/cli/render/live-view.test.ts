@@ -355,6 +355,24 @@ test("resultLines shows ending, use and artifacts", () => {
   ]);
 });
 
+test("resultLines tells the calls that the host saw, and where the agent reports other figures", () => {
+  const wire = { calls: 3, unknown: 0, tokens_in: 900, tokens_out: 100, tokens_cached: 0, cost: null, currency: null };
+  const lines = (more: object) => {
+    const { usage, ...result } = fakeResult({});
+    const options = { paint: createPaint(false), columns: 120, events: 1 };
+    return resultLines({ ...result, usage: { ...usage, wire: { ...wire, ...more } } }, options)
+      .filter((line) => /seen|reports/.test(line));
+  };
+  expect(lines({})).toEqual(["  seen: 3 model calls · 900 tokens in · 100 out"]);
+  expect(lines({ calls: 1, unknown: 1, tokens_cached: 40 })).toEqual([
+    "  seen: 1 model call, 1 without whole figures · 900 tokens in, 40 of them cached · 100 out",
+  ]);
+  expect(lines({ reported_tokens: 40_500 })).toEqual([
+    "  seen: 3 model calls · 900 tokens in · 100 out",
+    "  the agent reports 40,500 tokens instead",
+  ]);
+});
+
 test("resultLines names other sessions only where something changed", () => {
   const result = fakeResult({ artifacts: [], artifacts_shared_with: ["s2"] });
   expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 1 })).not.toContainEqual(

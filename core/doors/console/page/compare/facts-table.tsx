@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { formatCost } from "../../../../../plugin-sdk/currency.ts";
-import { countText, durationText, OutcomeMark } from "../parts.tsx";
+import { durationText, OutcomeMark } from "../parts.tsx";
+import { countText } from "../spend/count-text.ts";
 import { TestMark } from "../review/said-and-tested.tsx";
 import { addressOf } from "../route.ts";
 import { MarkdownText } from "../rows/markdown-text.tsx";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
-import { countText } from "../parts.tsx";
+import { countText } from "./count-text.ts";
 import { plainText } from "../shown-text.ts";
 import { amountText } from "./cost-text.ts";
 import { grouped, sumOf, type UsageSum } from "./spend-sums.ts";
