@@ -7,7 +7,7 @@ const longestEvent = 64 * 1024;
 const maxDepth = 128;
 
 /** Changes the texts of an answer. */
-export interface Rewrite {
+interface Rewrite {
   /** Changes the texts of one stream, which together make one; null to leave them as they are. */
   stream(texts: readonly string[]): Promise<readonly string[] | null>;
   /** Changes a part of the answer that is read as a text: one without events, and an event that is too long. */
