@@ -23,6 +23,9 @@ interface PullReaderOptions {
   onCancel: "drain" | "destroy";
 }
 
+/** Memory that a piece takes beside its bytes. */
+const pieceBytes = 128;
+
 /** Looks in a time of silence. Between two of them the event loop reads what is there. */
 const looks = 4;
 
@@ -59,7 +62,7 @@ export class PullReader implements ByteReader {
     for (;;) {
       const chunk = this.#chunks.shift();
       if (chunk !== undefined) {
-        this.#buffered -= chunk.byteLength;
+        this.#buffered -= chunk.byteLength + pieceBytes;
         if (this.#buffered < this.#maxBuffered / 2 && !this.#ended) this.#source.resume();
         return chunk;
       }
@@ -103,7 +106,7 @@ export class PullReader implements ByteReader {
     }
     if (this.#cancelled) return;
     this.#chunks.push(chunk);
-    this.#buffered += chunk.byteLength;
+    this.#buffered += chunk.byteLength + pieceBytes;
     if (this.#buffered >= this.#maxBuffered) this.#source.pause();
     this.#wakeReader();
   }

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { PullReader } from "../../../../core/ground/platform/files/byte-reader.ts";
@@ -29,6 +29,20 @@ test("a program's last output is read however slowly its reader takes it", async
   reader.endAfterSilence(40);
   // One piece at a time, so that the reader holds less than it may, and more than it resumes at, for longer than that.
   expect(first!.byteLength + await sizeOfRest(reader, 100)).toBe(600_000);
+});
+
+test("a source of tiny pieces waits as soon as those take much memory", async () => {
+  let given = 0;
+  const source = Readable.from(
+    (function* () {
+      for (; given < 50_000; given++) yield new Uint8Array(1);
+    })(),
+    { objectMode: true, highWaterMark: 1 },
+  );
+  const reader = new PullReader(source, { onCancel: "drain", maxBuffered: 256 * 1024 });
+  await expect.poll(() => source.isPaused()).toBe(true);
+  expect(given).toBeLessThan(10_000);
+  expect(await sizeOfRest(reader)).toBe(50_000);
 });
 
 test("what a program printed while the host was busy is no silence", async () => {
