@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "../console-context.ts";
 import { StandingMark } from "../parts.tsx";
@@ -60,7 +60,8 @@ interface FieldProps {
 
 function Field({ text, setText, list, at, onKeyDown }: FieldProps) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // At once: a letter that is typed now must not get lost.
+  useLayoutEffect(() => field.current?.focus(), []);
   return (
     <input
       ref={field}
