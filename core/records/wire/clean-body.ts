@@ -1,7 +1,7 @@
 import type { Redactor } from "../../ground/log/redact.ts";
 import { Breath } from "../../ground/platform/engine/breath.ts";
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
-import { rewriteAnswer } from "./event-streams.ts";
+import { dataLines, rewriteAnswer } from "./event-streams.ts";
 import { recordedBody } from "./record-files.ts";
 import type { RecordedBody } from "./record-format.ts";
 
@@ -15,11 +15,13 @@ export async function cleanBody(body: Uint8Array, redactor: Redactor | null): Pr
   return recordedBody(Uint8Array.from(clean, (letter) => letter.charCodeAt(0)));
 }
 
-/** Returns the body of an answer without secrets, also where one is spread over several events. */
-export async function cleanAnswer(body: Uint8Array, redactor: Redactor | null): Promise<RecordedBody> {
+/** Returns the body of an answer without secrets, also where one is spread over several events; null where one could be unseen. */
+export async function cleanAnswer(body: Uint8Array, redactor: Redactor | null): Promise<RecordedBody | null> {
   const clean = await cleanBody(body, redactor);
-  if (redactor === null || !("text" in clean)) return clean;
+  if (redactor === null) return clean;
+  if ("base64" in clean) return dataLines(asBuffer(body).toString("latin1")).next().done === true ? clean : null;
   const breath = new Breath();
+  let isSeen = true;
   const rewrite = {
     // Alone each text is clean. The first one gets all: where in them the secret stood is not known.
     async stream(texts: readonly string[]) {
@@ -28,8 +30,10 @@ export async function cleanAnswer(body: Uint8Array, redactor: Redactor | null): 
       return whole === said ? null : texts.map((_, index) => index === 0 ? whole : "");
     },
     text: (part: string) => Promise.resolve(part),
+    unread: () => void (isSeen = false),
   };
-  return { text: await rewriteAnswer(clean.text, rewrite, breath) };
+  const text = await rewriteAnswer(clean.text, rewrite, breath);
+  return isSeen ? { text } : null;
 }
 
 async function cleanText(text: string, redactor: Redactor, breath = new Breath()): Promise<string> {

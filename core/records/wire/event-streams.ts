@@ -12,6 +12,8 @@ interface Rewrite {
   stream(texts: readonly string[]): Promise<readonly string[] | null>;
   /** Changes a part of the answer that is read as a text: one without events, and an event that is too long. */
   text(part: string): Promise<string>;
+  /** Called where texts of some events are not given: there are too many, or one is no JSON although it came to its end. */
+  unread?(): void;
 }
 
 /**
@@ -39,6 +41,7 @@ export async function rewriteAnswer(text: string, rewrite: Rewrite, breath: Brea
     await breath.take();
   }
   const isRead = events.length > 0 && events.length < mostEvents;
+  if (events.length === mostEvents || events.some((event) => isBroken(event, text))) rewrite.unread?.();
   return written + (isRead ? text.slice(at) : await rewrite.text(text.slice(at)));
 }
 
@@ -60,8 +63,12 @@ interface Leaf {
   onChange(): void;
 }
 
+function isBroken({ from, to, fields }: ReadEvent, text: string): boolean {
+  return fields === null && to - from <= longestEvent && to < text.length;
+}
+
 /** Finds the lines of data that hold an object each. */
-function* dataLines(text: string): Generator<{ from: number; to: number }, void, void> {
+export function* dataLines(text: string): Generator<{ from: number; to: number }, void, void> {
   const start = /^data: ?(?=\{)/gm;
   const end = /[\r\n]|$/g;
   for (let found = start.exec(text); found !== null; found = start.exec(text)) {

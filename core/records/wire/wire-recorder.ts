@@ -56,7 +56,7 @@ export class WireRecorder implements Wire {
 
   begin(request: WireRequest): WireFollower | null {
     const { calls } = this.#options.bounds;
-    if (isEncoded(request)) this.#giveUp(unseen);
+    if (isEncoded(request)) this.#giveUp(unseen.request);
     if (this.#calls === calls) this.#giveUp(`it has more than ${calls} calls`);
     if (this.#incomplete !== null) return null;
     const follower = new CallFollower(request, {
@@ -117,7 +117,7 @@ export class WireRecorder implements Wire {
     const { redactor, bounds: { record_bytes } } = this.#options;
     try {
       const recorded = await call.recorded(redactor, this.#begun);
-      if (recorded === null) return this.#giveUp(unseen);
+      if (typeof recorded === "string") return this.#giveUp(recorded);
       if (this.#bytes + call.bytes > record_bytes) {
         return this.#giveUp(`all calls have more than ${record_bytes} bytes`);
       }
@@ -129,7 +129,11 @@ export class WireRecorder implements Wire {
   }
 }
 
-const unseen = "a request is encoded, so that no secret is seen in it";
+/** Why a call is not kept. */
+const unseen = {
+  request: "a request is encoded, so that no secret is seen in it",
+  answer: "an answer cannot be read, so that no secret is seen in it",
+};
 
 function isEncoded({ headers }: WireRequest): boolean {
   return headers.some(([name, value]) => /^content-encoding$/i.test(name) && !/^(?:identity)?$/i.test(value.trim()));
@@ -196,13 +200,15 @@ class CallFollower implements WireFollower {
     this.#received.clear();
   }
 
-  /** Returns the call as it is kept; null for one that may not be. */
-  async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall | null> {
+  /** Returns the call as it is kept, or why it may not be. */
+  async recorded(redactor: Redactor | null, begun: number): Promise<KeptCall | string> {
     const clean = (text: string) => redactor?.text(text) ?? text;
     const { method, path, base } = this.#request;
     const { status = null, headers = [] } = this.#head ?? {};
     const request = this.#sent.take();
-    if (isPacked(request)) return null;
+    if (isPacked(request)) return unseen.request;
+    const answer = await cleanAnswer(this.#received.take(), redactor);
+    if (answer === null) return unseen.answer;
     return {
       wire_record: 1,
       call: this.#deps.call,
@@ -214,7 +220,7 @@ class CallFollower implements WireFollower {
       request: await cleanBody(request, redactor),
       status,
       headers: headers.map(([name, value]) => [name, clean(value)]),
-      answer: await cleanAnswer(this.#received.take(), redactor),
+      answer,
       is_whole: this.#isWhole,
     };
   }

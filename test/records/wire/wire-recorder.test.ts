@@ -101,6 +101,31 @@ test.each(["\n", "\r\n", "\r"])("WireRecorder keeps no secret that is spread ove
   );
 });
 
+test.each<[string, Uint8Array, boolean]>([
+  [
+    "an event that is no text",
+    Buffer.concat([Buffer.from('data: {"a":"'), Buffer.from([255]), Buffer.from('"}\n')]),
+    false,
+  ],
+  ["bytes that are no events", Buffer.from([255, 1, 2]), true],
+  ["an event over several lines", Buffer.from('data: {"a":\ndata: "hunter2-"}\n\n'), false],
+  ["an event that broke off", Buffer.from('data: {"a":"b"}\n\ndata: {"a":"hun'), true],
+  ["more events than are read", Buffer.from("data: {}\n".repeat(200_001)), false],
+  ["a long event", Buffer.from(`data: {"a":"${"x".repeat(100_000)}"}\n\n`), true],
+  ["JSON", Buffer.from('{"a":\n1}'), true],
+])("WireRecorder keeps no answer in which a secret could be spread unseen: %s", async (_, answer, isKept) => {
+  for (const known of [secrets, []]) {
+    const { wire, call } = await recorder({ secrets: known });
+    const one = call()!;
+    one.answered?.({ status: 200, headers: [] });
+    one.received?.(Buffer.from(answer));
+    one.ended?.(true);
+    expect((await wire.end(ends)).incomplete).toBe(
+      isKept || known.length === 0 ? undefined : "an answer cannot be read, so that no secret is seen in it",
+    );
+  }
+});
+
 test("WireRecorder keeps no encoded request, and says so", async () => {
   for (const encoding of ["gzip", "br", "zstd", "identity"]) {
     const { wire, call, read } = await recorder({ secrets });
