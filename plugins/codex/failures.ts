@@ -30,6 +30,8 @@ const names: Readonly<Record<string, Meaning>> = {
 const signs: readonly [sign: Pick<RegExp, "test">, ...Meaning][] = [
   [/context window|context_length_exceeded|maximum context length/i, "context_overflow", false],
   [{ test: (said) => limits.detect(said) }, "rate_limit", true],
+  // A thread that began with the key goes on with it alone: the next access mode has it.
+  [/model provider .{0,3}bulkhead.{0,3}, which is no longer configured/i, "unavailable", false],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthorized|forbidden|not logged in|refresh token|authentication/i, "unavailable", false],
   [/usage polic|content polic|flagged|cyber_policy/i, "refused", false],

@@ -395,6 +395,12 @@ test.each([
   ["no", { responseStreamDisconnected: { httpStatusCode: null } }, "unavailable", true],
   ["no", { responseStreamDisconnected: { httpStatusCode: 400 } }, "fatal", false],
   ["something else", "toString", "fatal", false],
+  [
+    "This chat uses model provider “bulkhead”, which is no longer configured. Restore this provider’s configuration to continue.",
+    undefined,
+    "unavailable",
+    false,
+  ],
 ])("failureOf reads %j with %j as %s", (message, info, code, recoverable) => {
   expect(failureOf(message, info)).toEqual({ type: "error", code, message, recoverable });
 });
