@@ -107,6 +107,33 @@ test("a request is rejected with words, which the agent gets", async () => {
   await session.interrupt();
 });
 
+test("a grant that the host refuses says so at its field, and so does an agent that is not there", async () => {
+  await opened.go("#/walls/plugins/reaches");
+  const row = page.locator(".permissions li", { hasText: "TIDE_KEY" });
+  await row.getByRole("button", { name: "Grant …" }).click();
+  await row.getByRole("button", { name: "Grant", exact: true, disabled: false }).waitFor();
+  await page.route(
+    "**/v1/plugins/reaches/grants",
+    (route) => route.fulfill({ status: 409, json: { detail: "The manifest is locked." } }),
+  );
+  await row.getByRole("button", { name: "Grant", exact: true }).click();
+  await row.getByRole("alert").getByText("The manifest is locked.").waitFor();
+  expect(await row.getByRole("textbox").getAttribute("aria-invalid")).toBe("true");
+  expect(await page.locator(".notice-failure").count()).toBe(0);
+  await page.unroute("**/v1/plugins/reaches/grants");
+  await row.getByRole("button", { name: "Cancel" }).click();
+  const [ended] = await host.client.list({ state: "ended" });
+  await opened.go(`#/sessions/${ended!.session_id}`);
+  await page.getByRole("button", { name: "Run again" }).click();
+  const dialog = page.getByRole("dialog", { name: "Run it again" });
+  await dialog.getByRole("textbox").fill("no-such-agent");
+  await dialog.getByRole("button", { name: "Run again" }).click();
+  await dialog.getByRole("alert").getByText("no-such-agent").waitFor();
+  expect(await dialog.getByRole("textbox").getAttribute("aria-invalid")).toBe("true");
+  expect(await page.locator(".notice-failure").count()).toBe(0);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+});
+
 test("what ends first stands on top, and its deadline is marked only when it is near", async () => {
   const start = (minutes: number) =>
     host.client.start({ workdir: host.workdir, prompt: `Edit in ${minutes}`, answer_timeout_ms: minutes * 60_000 }, {

@@ -129,6 +129,21 @@ export async function attempt(
   }
 }
 
+/** Does something for a form, which shows a refusal at its field; false when the host refused. */
+export async function attemptAtField(
+  refused: (error: unknown) => void,
+  act: () => Promise<unknown>,
+): Promise<boolean> {
+  refused(null);
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    refused(error);
+    return false;
+  }
+}
+
 /** The sentence of a refusal. */
 export function noticeOf(error: unknown): Notice {
   if (!(error instanceof RefusedCall)) {

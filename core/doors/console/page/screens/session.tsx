@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationReport } from "../../../../../plugin-sdk/conversation.ts";
 import { Composer } from "../talk/composer.tsx";
-import { attempt, useConsole } from "../console-context.ts";
+import { attempt, attemptAtField, useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
 import { May } from "../may.tsx";
 import { Ago, Dialog, durationText, Failed, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
@@ -324,9 +324,10 @@ function Actions({ session, again }: { session: WholeSession; again: () => void 
 function RunAgain({ session, close }: { session: WholeSession; close: () => void }) {
   const found = useConsole();
   const [adapter, setAdapter] = useState("");
+  const [refused, setRefused] = useState<unknown>(null);
   const path = `/v1/sessions/${encodeURIComponent(session.session_id)}/rerun`;
   const send = async () => {
-    await attempt(found, null, async () => {
+    await attemptAtField(setRefused, async () => {
       const { session_id } = await found.api.send<{ session_id: string }>(
         "POST",
         path,
@@ -345,10 +346,12 @@ function RunAgain({ session, close }: { session: WholeSession; close: () => void
             type="text"
             placeholder={session.adapter_id ?? "the same"}
             value={adapter}
+            aria-invalid={refused !== null}
             onInput={({ currentTarget }) => setAdapter(currentTarget.value)}
           />
           <small>Empty: the same agent, with the same request.</small>
         </label>
+        {refused !== null && <Failed of={refused} />}
         <div class="dialog-actions">
           <button type="button" onClick={close}>Cancel</button>
           <button type="submit" class="primary">Run again</button>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { attemptAtField, useConsole } from "../console-context.ts";
 import { Age } from "../age.tsx";
-import { Failure } from "../parts.tsx";
+import { Failed } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -29,21 +29,26 @@ export function GrantForm({ plugin, permission, target: asked, row, instead = nu
   const found = useConsole();
   const [target, setTarget] = useState(asked);
   const [isBusy, setIsBusy] = useState(false);
+  const [refused, setRefused] = useState<unknown>(null);
   const tried = useTrial({ id: plugin.id, permission, target });
   const give = async () => {
     setIsBusy(true);
     const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
     const act = instead ?? ((narrower: string) => found.api.send("POST", path, { permission, target: narrower }));
     const told = `${plugin.name} may now: ${permission} ${plainText(target, 200)}`;
-    const isDone = await attempt(found, told, async () => (await act(target), await changed()));
+    const isDone = await attemptAtField(setRefused, async () => {
+      await act(target);
+      found.notice.value = { text: told, isFailure: false };
+      await changed();
+    });
     setIsBusy(false);
     if (isDone) close();
   };
   return (
     <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void give())}>
-      <TargetField label={labelOf(permission, instead !== null)} value={target} change={setTarget} />
+      <TargetField label={labelOf(permission, instead !== null)} value={target} refused={refused} change={setTarget} />
       {tried === undefined && <p class="quiet-line" role="status">Trying it on the history …</p>}
-      {tried !== undefined && "failed" in tried && <Failure {...noticeOf(tried.failed)} />}
+      {tried !== undefined && "failed" in tried && <Failed of={tried.failed} />}
       {tried !== undefined && "value" in tried && (
         <>
           {instead === null && <Allows of={tried.value.allows} row={row ?? { permission, target }} />}
@@ -109,19 +114,31 @@ function Allows(
   );
 }
 
-function TargetField({ label, value, change }: { label: string; value: string; change: (value: string) => void }) {
+interface TargetFieldProps {
+  label: string;
+  value: string;
+  /** Null: the host has refused nothing. */
+  refused: unknown;
+  change: (value: string) => void;
+}
+
+function TargetField({ label, value, refused, change }: TargetFieldProps) {
   return (
-    <label>
-      {label}
-      <input
-        type="text"
-        required
-        autofocus
-        value={value}
-        onInput={({ currentTarget }) => change(currentTarget.value)}
-      />
-      <small>Make it as narrow as you can: one host instead of a domain, one folder instead of all.</small>
-    </label>
+    <>
+      <label>
+        {label}
+        <input
+          type="text"
+          required
+          autofocus
+          value={value}
+          aria-invalid={refused !== null}
+          onInput={({ currentTarget }) => change(currentTarget.value)}
+        />
+        <small>Make it as narrow as you can: one host instead of a domain, one folder instead of all.</small>
+      </label>
+      {refused !== null && <Failed of={refused} />}
+    </>
   );
 }
 
