@@ -41,14 +41,35 @@ test("a refused grant is tried on the history and given in the inbox", async () 
   expect(await readFile(join(host.folder, "bulkhead.yaml"), "utf8")).toContain("api.example.com:443");
 });
 
-test("a plugin in quarantine is let run again", async () => {
+test("a plugin in quarantine stands in the inbox only while it holds up a session", async () => {
   const request = { workdir: host.workdir, prompt: "Crash", retry: "never" as const };
   await (await host.client.start(request, { adapter: "crashes" })).result();
+  const waiting = async () => JSON.stringify(await host.call("GET", "/v1/waiting"));
+  await expect.poll(waiting).toContain("quarantine crashes");
+  await page.reload();
+  await page.getByText("Nothing waits for you").waitFor();
+  // The host says of no session of these tests that the plugin is its agent.
+  const held = { session_id: "0123456789abcdef0123456789abcdef", adapter_id: "crashes", state: "running" };
+  const facts = {
+    workdir: host.workdir,
+    title: "Held up",
+    labels: {},
+    waiting: [],
+    started_at: "2026-01-01T00:00:00Z",
+  };
+  const ends = { task_id: null, ended_at: null, outcome: null, stop_reason: null, last_seq: 1, conversation_id: "" };
+  await page.route(
+    "**/v1/sessions?*",
+    (route) => route.fulfill({ json: { sessions: [{ ...held, ...facts, ...ends }], next: null } }),
+  );
+  await page.reload();
   const item = page.locator(".item-quarantine", { hasText: "crashes" });
   await item.getByText("No luck").waitFor({ timeout: 15_000 });
   await item.getByRole("button", { name: "Let it run again" }).click();
   await page.getByText("crashes may run again.").waitFor();
   await item.waitFor({ state: "detached" });
+  await page.unroute("**/v1/sessions?*");
+  await page.reload();
 });
 
 test("changes that could not be applied wait in the inbox, with their files and diff, until they are applied", async () => {
@@ -62,6 +83,11 @@ test("changes that could not be applied wait in the inbox, with their files and 
   await opened.go("#/needs-you");
   const item = page.locator(".item-conflict", { hasText: "Meet a conflict" });
   await item.locator(".files", { hasText: "src/tally.js" }).waitFor();
+  const link = item.locator(".item-who").getByRole("link", { name: "Meet a conflict", exact: true });
+  expect(await link.getAttribute("href")).toBe(`#/sessions/${id}`);
+  expect(await item.locator(".item-who").textContent()).toContain(id.slice(0, 8));
+  expect(await item.getByText("Meet a conflict").count()).toBe(1);
+  expect(await item.locator(".item-title").textContent()).toContain("changed there as well");
   await page.locator("main").focus();
   await stepTo("Meet a conflict");
   await item.getByRole("button", { name: "Show the diff" }).click();
@@ -124,6 +150,7 @@ test("a link that leads out is held, and is applied only on request", async () =
   await opened.go("#/needs-you");
   const item = page.locator(".item-held", { hasText: "Leave a link" });
   await item.getByText("out → /etc/hosts").waitFor();
+  await item.locator(".item-who").getByRole("link", { name: "Leave a link", exact: true }).waitFor();
   await item.getByRole("button", { name: "Apply all" }).click();
   await item.waitFor({ state: "detached" });
   expect((await lstat(join(host.workdir, "out"))).isSymbolicLink()).toBe(true);

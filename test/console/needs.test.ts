@@ -134,6 +134,54 @@ test("a grant that the host refuses says so at its field, and so does an agent t
   await dialog.getByRole("button", { name: "Cancel" }).click();
 });
 
+test("all that a batch answers stands in its list, whole", async () => {
+  const long = (at: number) => `echo ${at} ${"and-on ".repeat(80)}end-${at}\nrm -rf dist-${at}`;
+  const items = Array.from({ length: 15 }, (_, at) => ({
+    kind: "permission",
+    id: `s${at} p`,
+    at: null,
+    deadline: null,
+    deadline_cut_from_ms: null,
+    session_id: `s${at}`,
+    workdir: host.workdir,
+    adapter_id: "asks",
+    plugin_id: null,
+    title: "Tidy",
+    tool: "Bash",
+    text: "Run it",
+    command: null,
+    input: { command: long(at) },
+    request_id: "p",
+    choices: [{ id: "yes", label: "Allow once", kind: "allow_once" }],
+    hint: null,
+  }));
+  await page.route("**/v1/waiting", (route) => route.fulfill({ json: { items } }));
+  await opened.go("#/needs-you");
+  await page.reload();
+  await page.locator(".item").first().waitFor();
+  await page.locator("main").focus();
+  await page.keyboard.press("a");
+  await page.keyboard.press("1");
+  const list = page.locator(".together-list");
+  await list.waitFor();
+  expect(await list.locator("li").count()).toBe(15);
+  for (const at of [0, 14]) {
+    const text = (await list.locator("li").nth(at).textContent())!;
+    expect(text).toContain(`end-${at}`);
+    expect(text).toContain(`rm -rf dist-${at}`);
+  }
+  // It scrolls by keys too, and leaves the button in view.
+  expect(
+    await page.evaluate(
+      '((one) => one.tabIndex === 0 && one.scrollHeight > one.clientHeight)(document.querySelector(".together-list"))',
+    ),
+  ).toBe(true);
+  expect((await page.getByRole("button", { name: "Allow once: all 15" }).boundingBox())!.y).toBeLessThan(860);
+  await page.keyboard.press("Escape");
+  await page.unroute("**/v1/waiting");
+  await page.reload();
+});
+
 test("what ends first stands on top, and its deadline is marked only when it is near", async () => {
   const start = (minutes: number) =>
     host.client.start({ workdir: host.workdir, prompt: `Edit in ${minutes}`, answer_timeout_ms: minutes * 60_000 }, {

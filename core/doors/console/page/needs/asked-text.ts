@@ -10,13 +10,17 @@ export function commandOf({ input }: Pick<WaitingItem, "input">): string | null 
   return typeof command === "string" && command.trim() !== "" ? command : null;
 }
 
-/** One line that says what is wanted: the command itself, else the words of a request, since its title is the session's. */
-export function askedText({ request_id, title, text, input }: Asked): string {
+/**
+ * One line that says what is wanted: the command itself, else the words about it, since the title of what a session waits for is
+ * the session's.
+ */
+export function askedText({ request_id, kind, title, text, input }: Asked): string {
   const command = request_id === null ? null : commandOf({ input });
-  return plainText(command ?? (request_id !== null && text !== "" ? text : title), longestAsked);
+  const isOfSession = request_id !== null || kind === "conflict" || kind === "held";
+  return plainText(command ?? (isOfSession && text !== "" ? text : title), longestAsked);
 }
 
-type Asked = Pick<WaitingItem, "request_id" | "title" | "text" | "input">;
+type Asked = Pick<WaitingItem, "request_id" | "kind" | "title" | "text" | "input">;
 
 /** Whether a line says all of a text: texts that differ by their line breaks alone say the same. */
 export function saysAll(line: string, text: string): boolean {

@@ -1,12 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
+import { Input } from "../event-row.tsx";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
+import { commandOf } from "./asked-text.ts";
 
 /** How long a batch that was confirmed can be taken back. Milliseconds. */
 const undoMs = 5000;
-/** Requests that a batch lists by their words. */
-const mostListed = 12;
 
 /** Whether one answer may go to both: permissions for the same tool, with the same choices. A question is never in a batch. */
 export function isAlike(a: WaitingItem, b: WaitingItem): boolean {
@@ -25,11 +25,10 @@ interface BatchProps {
   /** Sends the answers. */
   send(items: readonly WaitingItem[], index: number): void;
   clear(): void;
-  words(item: WaitingItem): string;
 }
 
 /** Several like requests: their choices, then what would be answered, then a few seconds to take it back. */
-export function Batch({ picked, index, choose, send, clear, words }: BatchProps) {
+export function Batch({ picked, index, choose, send, clear }: BatchProps) {
   const [confirmed, setConfirmed] = useState<readonly WaitingItem[] | null>(null);
   const choices = picked[0]?.choices ?? [];
   return (
@@ -51,7 +50,6 @@ export function Batch({ picked, index, choose, send, clear, words }: BatchProps)
           <Confirm
             items={picked}
             label={plainText(choices[index]?.label ?? "", 60)}
-            words={words}
             confirm={() => setConfirmed(picked)}
             cancel={() => choose(null)}
           />
@@ -71,10 +69,9 @@ export function Batch({ picked, index, choose, send, clear, words }: BatchProps)
 }
 
 function Confirm(
-  { items, label, words, confirm, cancel }: {
+  { items, label, confirm, cancel }: {
     items: readonly WaitingItem[];
     label: string;
-    words(item: WaitingItem): string;
     confirm(): void;
     cancel(): void;
   },
@@ -82,24 +79,38 @@ function Confirm(
   const button = useRef<HTMLButtonElement>(null);
   // Before the page is drawn: the next key may come at once.
   useLayoutEffect(() => button.current?.focus(), []);
-  const left = items.length - mostListed;
   return (
     <div onKeyDown={(event) => event.key === "Escape" && cancel()}>
-      <ul class="together-list">
-        {items.slice(0, mostListed).map((item) => (
-          <li>
-            <code>
-              <Text of={words(item)} />
-            </code>
+      <ol class="together-list" tabIndex={0} aria-label="All that is answered">
+        {items.map((item) => (
+          <li key={item.id}>
+            <Asked of={item} />
           </li>
         ))}
-        {left > 0 && <li>and {left} more</li>}
-      </ul>
+      </ol>
       <button ref={button} type="button" class="primary" onClick={confirm}>
         {label}: all {items.length}
       </button>{" "}
       <button type="button" class="plain" onClick={cancel}>Back</button>
     </div>
+  );
+}
+
+/** All that one request asks for: its command, else its words with the tool's input. */
+function Asked({ of: item }: { of: WaitingItem }) {
+  const command = commandOf(item);
+  if (command !== null) {
+    return (
+      <code>
+        <Text of={command} />
+      </code>
+    );
+  }
+  return (
+    <>
+      <Text of={item.text || item.title} />
+      {item.input !== null && item.input !== undefined && <Input of={item.input} />}
+    </>
   );
 }
 

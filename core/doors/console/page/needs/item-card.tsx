@@ -100,8 +100,9 @@ function ItemSession({ item, id }: { item: WaitingItem; id: string }) {
         </span>
       )}
       <a class="one-line" href={addressOf("sessions", id)}>
-        {(asked === item.title ? "" : plainText(item.title, 120)) || `session ${id.slice(0, 8)}`}
+        {(asked === item.title || item.title === id ? "" : plainText(item.title, 120)) || "Its session"}
       </a>
+      <code class="item-id">{id.slice(0, 8)}</code>
     </p>
   );
 }

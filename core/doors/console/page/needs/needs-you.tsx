@@ -6,7 +6,6 @@ import { Notifications } from "../shell/notifications.tsx";
 import { May } from "../may.tsx";
 import { Command, Failed, Screen, toggled } from "../parts.tsx";
 import { addressOf } from "../route.ts";
-import { askedText } from "./asked-text.ts";
 import { Batch, isAlike } from "./batch.tsx";
 import { EmptyInbox } from "./empty-inbox.tsx";
 import { ItemCard } from "./item-card.tsx";
@@ -14,7 +13,7 @@ import { answer, answerTogether } from "./send-answer.ts";
 
 /** The inbox: everything that waits for a person, answered in place. */
 export function NeedsYou() {
-  const items = useConsole().waiting.items.value;
+  const items = useShown();
   const { list, current, picked, chosen, batch, setAt, setChosen, setBatch, toggle, sendBatch } = useInbox(items);
   return (
     <Screen
@@ -26,7 +25,7 @@ export function NeedsYou() {
       )}
       actions={<Notifications />}
     >
-      <InboxHead />
+      <InboxHead isEmpty={items.length === 0} />
       {(picked.length > 1 || batch !== null) && (
         <Batch
           picked={picked}
@@ -34,7 +33,6 @@ export function NeedsYou() {
           choose={setBatch}
           send={sendBatch}
           clear={() => setChosen(new Set())}
-          words={askedText}
         />
       )}
       <ol class="inbox" ref={list}>
@@ -117,11 +115,19 @@ function useInbox(items: readonly WaitingItem[]) {
   return { ...batches, list, current, setAt };
 }
 
+/** Returns the items that wait for a person now: a plugin in quarantine does only while it holds up a session. */
+function useShown(): readonly WaitingItem[] {
+  const { waiting, sessions } = useConsole();
+  const running = sessions.all.value.filter(({ state }) => state === "running");
+  return waiting.items.value.filter(({ kind, plugin_id }) =>
+    kind !== "quarantine" || running.some(({ adapter_id }) => adapter_id === plugin_id)
+  );
+}
+
 /** The words above the items: a failure, that nothing waits, or the keys. */
-function InboxHead() {
+function InboxHead({ isEmpty }: { isEmpty: boolean }) {
   const { waiting } = useConsole();
   const state = waiting.state.value;
-  const isEmpty = waiting.items.value.length === 0;
   return (
     <>
       {typeof state === "object" && <Failed of={state.failed} />}
