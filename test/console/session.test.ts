@@ -24,7 +24,6 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
       "Plan 2 of 3 done",
       "3 updates",
       "Thinking The tally counts words",
-      "Allowed: write × 2",
       "changed src/tally.js",
       "18.2 k tokens in, 1,904 out, $0.08 (session) · tide-2",
       "Denied net registry.example.org:443",
@@ -36,10 +35,11 @@ test("a timeline has plan, thinking, colours, tools, files, usage, permissions u
   // A call has its answer; what is in it is made when it is opened.
   const bash = rows.locator("details.tool-bad", { hasText: "npm test -- --run tally" });
   await bash.locator("summary").click();
-  await bash.getByText("1 test failed").waitFor();
+  await bash.locator(".part").getByText("1 test failed").waitFor();
   const edit = rows.locator("details.tool-ok", { hasText: "Edit" });
   await edit.locator("summary").click();
   await edit.locator(".removed", { hasText: "return words.length;" }).waitFor();
+  await edit.locator(".part", { hasText: "Allowed meanwhile" }).getByText("write", { exact: true }).first().waitFor();
   await rows.locator(".bold", { hasText: "tally" }).first().waitFor();
   await rows.locator(".ansi-2", { hasText: "✓" }).waitFor();
   const side = page.getByRole("complementary", { name: "About this session" });
