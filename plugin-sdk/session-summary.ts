@@ -24,10 +24,26 @@ export interface WaitingRequest {
   cut?: true;
 }
 
+/** The place of a session that waits to start, or to be tried again. */
+export interface ListedQueue {
+  /** The agent that it waits for. */
+  adapter_id: string;
+  /** 1 is next. */
+  position: number;
+  /** RFC 3339, UTC. */
+  since: string;
+  /** RFC 3339, UTC: it does not start before. */
+  retry_at?: string;
+  /** One sentence: why it waits, if not for a slot. */
+  reason?: string;
+}
+
 /** Facts of what a session does now, for a list that shows it. An ended one has its model and cost alone. */
 export interface ListedFacts {
   /** The model that its agent named last; absent where it named none. */
   model?: string;
+  /** Only while it waits to start. */
+  queued?: ListedQueue;
   /** The tool that works, else the step of its plan, else its last tool or sign of life; null before the first. */
   step: { text: string; since: string; is_open: boolean } | null;
   /** RFC 3339, UTC: its newest event; null once it has ended, and where the machine that runs it does not answer. */

@@ -83,6 +83,14 @@ test("a session that waits for a slot is told apart from one that runs, also by 
     await one.locator(".session-row", { hasText: "Wait for the slot" }).getByText("Waits for a slot").waitFor();
     await one.locator(".session-row", { hasText: "Take the slot" }).getByText("Running").waitFor();
   }
+  await later.go("#/agents");
+  await later.page.locator(".lead", { hasText: /1 of them waits for a slot/ }).waitFor();
+  const queue = later.page.getByRole("region", { name: "Queue" });
+  await queue.getByRole("link", { name: "Wait for the slot" }).waitFor();
+  await queue.getByText("next for a slot of single").waitFor();
+  expect(await queue.locator("li").count()).toBe(1);
+  await later.go("#/sessions");
+  await later.page.locator(".session-row", { hasText: "Wait for the slot" }).getByText("next for a slot").waitFor();
   await first.interrupt();
   for (const one of [page, later.page]) {
     await one.locator(".session-row", { hasText: "Wait for the slot" }).getByText("Running").waitFor();

@@ -43,6 +43,13 @@ const waitingRequest = exactly<WaitingRequest>()(Type.Object({
 const maybe = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const listedFacts = exactly<ListedFacts>()(Type.Object({
   model: Type.Optional(text),
+  queued: Type.Optional(Type.Object({
+    adapter_id: text,
+    position: count,
+    since: text,
+    retry_at: Type.Optional(text),
+    reason: Type.Optional(text),
+  })),
   step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
   last_event_at: maybe(text),
   beats: Type.Array(count, { maxItems: 100 }),

@@ -1,6 +1,7 @@
+import type { QueuedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import type { ListedFacts } from "../../../plugin-sdk/session-summary.ts";
+import type { ListedFacts, ListedQueue } from "../../../plugin-sdk/session-summary.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { askedChanges } from "../../ground/log/edit-text.ts";
 import { inputLine } from "../../ground/log/input-line.ts";
@@ -22,18 +23,23 @@ export class SessionPulse {
   #lastAt = Date.now();
   #tool: { call_id: string; text: string; since: string; is_open: boolean } | null = null;
   #model: string | undefined;
+  #queued: ListedQueue | undefined;
   #planned: { text: string; since: string } | null = null;
   #plan: ListedFacts["plan"] = null;
   /** By the changes that the agent reports, and by the edits that it asks for: most agents have one of them. */
   #changed: Lines | null = null;
   #asked: Lines | null = null;
 
-  /** Takes the events that go to the log. */
-  take(entries: readonly LogEntry[]): void {
+  /** Takes the events that go to the log. @param adapterId the agent that the session runs on, or waits for */
+  take(entries: readonly LogEntry[], adapterId: string): void {
     this.#lastAt = Date.now();
     this.#moveTo(this.#lastAt);
     this.#beats[this.#beat % mostBeats]! += entries.length;
-    for (const { source, event } of entries) if (source === "agent") this.#takeEvent(event as AdapterEvent);
+    for (const { source, event } of entries) {
+      if (source === "agent") this.#takeEvent(event as AdapterEvent);
+      else if (event.type === "queued") this.#queue(event, adapterId);
+      else if (event.type === "attempt_started") this.#queued = undefined;
+    }
   }
 
   /** Returns the facts of this moment. */
@@ -41,7 +47,7 @@ export class SessionPulse {
     this.#moveTo(Date.now());
     const first = this.#beat + 1;
     return {
-      ...omitUndefined({ model: this.#model }),
+      ...omitUndefined({ model: this.#model, queued: this.#queued }),
       step: this.#step(),
       last_event_at: new Date(this.#lastAt).toISOString(),
       beats: this.#beats.map((_, at) => this.#beats[(first + at) % mostBeats] ?? 0),
@@ -62,6 +68,12 @@ export class SessionPulse {
     const beat = Math.floor(now / beatMs);
     for (let at = Math.max(this.#beat + 1, beat - mostBeats + 1); at <= beat; at++) this.#beats[at % mostBeats] = 0;
     this.#beat = Math.max(this.#beat, beat);
+  }
+
+  #queue({ position, reason, retry_in_ms }: QueuedEvent, adapter_id: string): void {
+    const since = this.#queued?.adapter_id === adapter_id ? this.#queued.since : this.#now();
+    const retry_at = retry_in_ms === undefined ? undefined : new Date(this.#lastAt + retry_in_ms).toISOString();
+    this.#queued = { adapter_id, position, since, ...omitUndefined({ retry_at, reason }) };
   }
 
   #takeEvent(event: AdapterEvent): void {

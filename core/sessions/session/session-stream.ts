@@ -56,7 +56,7 @@ export class SessionStream {
   /** Adds events as they are; resolves when they are durable, rejects when they cannot be written. */
   async add(entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     const { log, redactor } = this.#options;
-    this.pulse.take(entries);
+    this.pulse.take(entries, this.#stream.adapter.id);
     try {
       // The text may hold more than the parsed events, such as a duplicate key, so a secret could pass in it.
       await log.add(this.#stream, entries, { bytes, text: redactor === null ? text : undefined });

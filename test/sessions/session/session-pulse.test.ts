@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import { SessionPulse } from "../../../core/sessions/session/session-pulse.ts";
 
@@ -8,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 const free = { cost: null, currency: null };
 
 function take(pulse: SessionPulse, ...events: AdapterEvent[]): void {
-  pulse.take(events.map((event) => ({ source: "agent" as const, event })));
+  pulse.take(events.map((event) => ({ source: "agent" as const, event })), "busy");
 }
 
 const call = (call_id: string, tool: string, input: unknown, kind = "execute"): AdapterEvent =>
@@ -50,6 +51,23 @@ test("the model is the one that the agent named last, by itself or with its usag
   take(pulse, { type: "usage", ...usage, model: "tide-2" } as AdapterEvent);
   take(pulse, { type: "usage", ...usage, agent_id: "sub", model: "small-1" } as AdapterEvent, { type: "agent_info" });
   expect(pulse.facts(free).model).toBe("tide-2");
+});
+
+test("the queue is the one that the session waits in, until an attempt begins", () => {
+  const pulse = new SessionPulse();
+  const host = (event: HostEvent) => pulse.take([{ source: "host", event }], "claude-code");
+  host({ type: "queued", position: 2 });
+  vi.advanceTimersByTime(60_000);
+  host({ type: "queued", position: 1, reason: "Its agent is limited.", retry_in_ms: 500 });
+  expect(pulse.facts(free).queued).toEqual({
+    adapter_id: "claude-code",
+    position: 1,
+    since: "2025-01-01T12:00:00.000Z",
+    reason: "Its agent is limited.",
+    retry_at: "2025-01-01T12:01:00.500Z",
+  });
+  host({ type: "attempt_started", attempt: 1, adapter_id: "claude-code" } as HostEvent);
+  expect(pulse.facts(free).queued).toBeUndefined();
 });
 
 test("beats count the events of each half minute, and age", () => {

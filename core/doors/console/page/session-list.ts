@@ -23,7 +23,8 @@ export const standings: Readonly<Record<Standing, string>> = {
 export function standingOf(session: SessionSummary, queued: ReadonlySet<string> = new Set()): Standing {
   if (session.state === "running") {
     if (session.waiting.length > 0) return "waiting";
-    if (queued.has(session.session_id) || session.adapter_id === null) return "queued";
+    const isQueued = session.facts?.queued !== undefined || queued.has(session.session_id);
+    if (isQueued || session.adapter_id === null) return "queued";
     return session.turn === undefined || session.turn.state === "working" ? "running" : "kept";
   }
   if (session.outcome === "completed") return "done";

@@ -28,6 +28,13 @@ const facts = named(
   "ListedFacts",
   exactly<ListedFacts>()(Type.Object({
     model: Type.Optional(text),
+    queued: Type.Optional(Type.Object({
+      adapter_id: text,
+      position: count,
+      since: text,
+      retry_at: Type.Optional(text),
+      reason: Type.Optional(text),
+    })),
     step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
     last_event_at: maybe(text),
     beats: Type.Array(count, { description: "events of each of the last half minutes, the newest last" }),

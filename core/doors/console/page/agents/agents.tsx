@@ -2,6 +2,7 @@ import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import type { ClusterMachine, ClusterStatus } from "../../../../../plugin-sdk/cluster-status.ts";
 import type { PluginProblem, PluginReport } from "../../../../../plugin-sdk/plugin-report.ts";
 import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useEffect } from "preact/hooks";
 import { RefusedCall } from "../api.ts";
 import { attempt, useConsole } from "../console-context.ts";
@@ -10,6 +11,7 @@ import { Ago, Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { noFilter } from "../sessions/list-filter.ts";
 import { plainText } from "../shown-text.ts";
+import { Queue } from "./queue.tsx";
 import { Text } from "../text.tsx";
 
 /** Facts of the agents and machines, as the host has them. */
@@ -18,6 +20,8 @@ interface Facts {
   plugins: readonly PluginReport[];
   problems: readonly PluginProblem[];
   running: SessionCounts;
+  /** Sessions that run, with what they do: those that wait to start say for what. */
+  sessions: readonly SessionSummary[];
   /** Null where the host is alone. */
   cluster: ClusterStatus | null;
 }
@@ -29,13 +33,14 @@ const everyMs = 30_000;
 export function Agents() {
   const { api } = useConsole();
   const read = (probe: boolean) => async (signal: AbortSignal): Promise<Facts> => {
-    const [{ agents }, { plugins, problems }, running, cluster] = await Promise.all([
+    const [{ agents }, { plugins, problems }, running, { sessions }, cluster] = await Promise.all([
       api.get<{ agents: AgentReport[] }>("/v1/agents", { probe }, signal),
       api.get<{ plugins: PluginReport[]; problems: PluginProblem[] }>("/v1/plugins", {}, signal),
       api.get<SessionCounts>("/v1/sessions/counts", { state: "running" }, signal),
+      api.get<{ sessions: SessionSummary[] }>("/v1/sessions", { state: "running", facts: true, limit: 500 }, signal),
       api.get<ClusterStatus>("/v1/cluster", {}, signal).catch(nullWhereAlone),
     ]);
-    return { agents, plugins, problems, running, cluster };
+    return { agents, plugins, problems, running, sessions, cluster };
   };
   // What is known is there at once; to ask each agent takes as long as its program.
   const [known] = useLoaded(read(false), []);
@@ -55,6 +60,7 @@ export function Agents() {
       {asked === undefined && <p class="quiet-line" role="status">Asking the agents …</p>}
       {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {facts !== null && <AgentList of={facts} again={again} />}
+      {facts !== null && <Queue of={facts.sessions} />}
       {facts !== null && <Machines of={facts.cluster} />}
     </Screen>
   );
@@ -65,15 +71,14 @@ function nullWhereAlone(error: unknown): null {
   throw error;
 }
 
-function Lead({ of: { agents, running } }: { of: Facts }) {
-  const { sessions } = useConsole();
+function Lead({ of: { agents, running, sessions } }: { of: Facts }) {
   const on = agents.filter(({ availability }) => availability !== "disabled");
   const ready = on.filter(({ availability }) => availability === "available").length;
-  const queued = sessions.queued.value.size;
+  const queued = sessions.filter(({ facts }) => facts?.queued !== undefined).length;
   return (
     <span>
       <b>{ready}</b> of {on.length} agents can take a session, {running.states.running} run{queued > 0 &&
-        `, ${queued} of them wait for a slot`}
+        `, ${queued} of them ${queued === 1 ? "waits" : "wait"} for a slot`}
     </span>
   );
 }

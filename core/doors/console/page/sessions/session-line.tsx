@@ -7,6 +7,7 @@ import { plainText } from "../shown-text.ts";
 import { ageText, runText } from "./age-text.ts";
 import { Heartbeat } from "./heartbeat.tsx";
 import { silenceOf, silentMs } from "./list-groups.ts";
+import { queueText } from "./queue-text.ts";
 import { folderName, shortPath } from "./short-path.ts";
 
 /** Silence that is worth a word. Milliseconds. */
@@ -83,6 +84,8 @@ function Step({ session, standing, silence, now }: StepProps) {
     const isTold = standing === "failed" || standing === "blocked";
     return <span class="line-step why">{isTold && session.stop_reason?.replaceAll("_", " ")}</span>;
   }
+  const queued = session.facts?.queued;
+  if (queued !== undefined) return <span class="line-step">{plainText(queueText(queued), 200)}</span>;
   const step = session.facts?.step ?? null;
   return (
     <span class="line-step" title={step === null ? undefined : plainText(step.text, 200)}>
