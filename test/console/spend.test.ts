@@ -72,6 +72,9 @@ test("each day is a bar with its weekday and its sum, stacked by agent, and cost
   await page.locator(".day-facts").last().getByText(weekday).waitFor();
   expect(await last.locator(".day-sum").textContent()).toBe("$3.25≈ $1.20");
   expect(await last.locator(".day-stack rect").count()).toBe(3);
+  const month = await page.evaluate<string>(`new Intl.DateTimeFormat("en", { month: "long" }).format(new Date())`);
+  const line = (await page.locator(".month-line").innerText()).replace(/\s+/g, " ");
+  expect(line).toMatch(new RegExp(`^${month} has cost .*\\$\\d+\\.\\d\\d and ≈ \\$\\d+\\.\\d\\d so far[.;]`));
   const tiles = await page.locator(".tile").allTextContents();
   expect(tiles).toEqual([
     expect.stringMatching(/^Reported\$\d+\.\d\d21 sessions$/),

@@ -64,7 +64,7 @@ function spanOf(first: Date, last: Date): DaySpan {
 }
 
 /** Names a local day as `UsageRow.day` does. */
-function dayName(day: Date): string {
+export function dayName(day: Date): string {
   const two = (number: number) => String(number).padStart(2, "0");
   return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
 }

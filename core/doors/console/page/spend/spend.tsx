@@ -6,6 +6,7 @@ import { useCounts } from "../sessions/use-counts.ts";
 import { plainText } from "../shown-text.ts";
 import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
+import { MonthLine } from "./month-line.tsx";
 import { SpendSessions } from "./spend-sessions.tsx";
 import { currenciesOf, type DaySpan, grouped, isIn, spansOf, sumOf } from "./spend-sums.ts";
 import { SpendTable } from "./spend-table.tsx";
@@ -79,6 +80,7 @@ function Figures({ rows, days, labels, label, askLabel }: FiguresProps) {
   );
   return (
     <>
+      <MonthLine currency={currency} />
       <CostTiles rows={rows} currencies={currencies} />
       {currencies.length > 1 && <Currencies all={currencies} current={currency} choose={setCurrency} />}
       <DayBars
