@@ -74,6 +74,7 @@ const looking = [
   ".compared-file",
   ".versus select",
   ".strip-days button",
+  ".strip-play :is(button, select)",
   ".day-column",
   // The page itself, and what this browser alone keeps.
   ".viewed-choice input",

@@ -147,6 +147,32 @@ test("a refused start stands at its field, and a failure covers nothing and ends
   await closeConsole(opened);
 });
 
+test("tools do not stand beside the agents to choose, and only what is not available says how it is", async () => {
+  const opened = await openConsole(browser, host, { hash: "#/start" });
+  const { page, go } = opened;
+  // All agents of these tests are tools.
+  await page.getByRole("checkbox", { name: "works" }).waitFor();
+  expect(await page.getByText("tools and demos").count()).toBe(0);
+  await page.route("**/v1/agents?*", async (route) => {
+    const { agents } = await (await route.fetch()).json() as { agents: { id: string; adapter_type: string }[] };
+    const isAgent = (id: string) => ["works", "says"].includes(id);
+    await route.fulfill({
+      json: { agents: agents.map((one) => ({ ...one, adapter_type: isAgent(one.id) ? "cli" : "tool" })) },
+    });
+  });
+  await page.reload();
+  await page.locator(".agents > .choices .choice").nth(1).waitFor();
+  expect(await page.locator(".agents > .choices .choice").count()).toBe(2);
+  const tools = page.locator("details", { hasText: "tools and demos" });
+  expect(await tools.getByRole("checkbox", { name: "hostile" }).isVisible()).toBe(false);
+  await tools.locator("summary").click();
+  await tools.getByRole("checkbox", { name: "hostile" }).check();
+  await go("#/agents");
+  await page.locator(".agent-row", { hasText: "works" }).waitFor();
+  expect(await page.locator(".agent-row .tag", { hasText: /^available$/ }).count()).toBe(0);
+  await closeConsole(opened);
+});
+
 test("in forced colours the current screen and a pressed chip differ from the others", async () => {
   const opened = await openConsole(browser, host, { forcedColors: "active", hash: "#/spend" });
   const { page } = opened;

@@ -256,17 +256,18 @@ function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "sessi
         <OutcomeMark of={result.outcome} why={result.stop_reason} />
         <span>The session ended after {durationText(result.usage.duration_ms)}</span>
       </p>
-      {result.error !== undefined && (
-        <p class="failed-text">
-          <Text of={result.error.message} links />
-          {result.error.hint !== undefined && (
-            <>
-              {" "}
-              <Text of={result.error.hint} links />
-            </>
-          )}
-        </p>
-      )}
+      {result.error !== undefined && (result.error.message !== result.stop_reason || result.error.hint !== undefined) &&
+        (
+          <p class="failed-text">
+            <Text of={result.error.message} links />
+            {result.error.hint !== undefined && (
+              <>
+                {" "}
+                <Text of={result.error.hint} links />
+              </>
+            )}
+          </p>
+        )}
       {result.output !== "" && !isDivided && <Output of={result.output} />}
       {data !== undefined && <JsonText of={data} />}
     </div>

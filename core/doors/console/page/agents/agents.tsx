@@ -59,8 +59,8 @@ export function Agents() {
     >
       {asked === undefined && <p class="quiet-line" role="status">Asking the agents …</p>}
       {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
-      {facts !== null && <AgentList of={facts} again={again} />}
       {facts !== null && <Queue of={facts.sessions} />}
+      {facts !== null && <AgentList of={facts} again={again} />}
       {facts !== null && <Machines of={facts.cluster} />}
     </Screen>
   );
@@ -159,7 +159,7 @@ function AgentRow({ of: agent, running }: { of: AgentReport; running: number }) 
   return (
     <li class={isReady ? "agent-row" : "agent-row is-bad"}>
       <AgentName id={id} name={name} />
-      <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+      {isReady ? <span /> : <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>}
       <span class="agent-why">
         {isReady ? agent_version !== undefined && <span>version {plainText(agent_version, 40)}</span> : (
           <>

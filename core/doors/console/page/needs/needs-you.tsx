@@ -147,7 +147,7 @@ function InboxHead({ isEmpty }: { isEmpty: boolean }) {
 
 function LooksOnly() {
   return (
-    <p class="quiet-line">
+    <p class="keys-line">
       This page can look, and answer nothing. For one that answers, run: <Command text="bulkhead console" />
     </p>
   );

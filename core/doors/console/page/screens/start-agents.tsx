@@ -51,12 +51,8 @@ export function Agents({ of: { agents, failed, isAsking, again }, chosen, toggle
       {failed !== null && <Failure {...noticeOf(failed)} />}
       {agents !== null && (
         <>
+          <OnAgents of={agents.filter(isOn)} chosen={chosen} toggle={toggle} />
           <Held />
-          <div class="choices">
-            {agents.filter(isOn).map((agent) => (
-              <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />
-            ))}
-          </div>
           {!agents.some(isOn) && (
             <p>
               No agent is on yet. Enable one here, or find those of this machine: <Command text="bulkhead setup" />
@@ -66,6 +62,27 @@ export function Agents({ of: { agents, failed, isAsking, again }, chosen, toggle
         </>
       )}
     </fieldset>
+  );
+}
+
+/** The agents to choose from. Tools, demos among them, are folded where there is an agent. */
+function OnAgents({ of: on, chosen, toggle }: Omit<AgentsProps, "of"> & { of: readonly AgentReport[] }) {
+  const isTool = ({ adapter_type }: AgentReport) => adapter_type === "tool";
+  const choices = (of: readonly AgentReport[]) => (
+    <div class="choices">
+      {of.map((agent) => <AgentChoice key={agent.id} agent={agent} isChosen={chosen.has(agent.id)} toggle={toggle} />)}
+    </div>
+  );
+  const tools = on.filter(isTool);
+  if (tools.length === on.length || tools.length === 0) return choices(on);
+  return (
+    <>
+      {choices(on.filter((agent) => !isTool(agent)))}
+      <details class="quiet" open={tools.some(({ id }) => chosen.has(id))}>
+        <summary>{tools.length} tools and demos</summary>
+        {choices(tools)}
+      </details>
+    </>
   );
 }
 

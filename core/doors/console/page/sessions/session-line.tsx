@@ -64,7 +64,8 @@ function Agent({ of: { adapter_id, facts } }: { of: SessionSummary }) {
   const model = facts?.model === undefined ? null : plainText(facts.model, 60);
   return (
     <span class="line-agent" title={[adapter_id, model].filter((one) => one !== null).join(" · ") || undefined}>
-      <b>{adapter_id ?? "no agent yet"}</b> {model !== null && <span class="line-model">{model}</span>}
+      <b>{adapter_id ?? facts?.queued?.adapter_id ?? "no agent yet"}</b>{" "}
+      {model !== null && <span class="line-model">{model}</span>}
     </span>
   );
 }

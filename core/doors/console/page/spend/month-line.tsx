@@ -22,7 +22,7 @@ export function MonthLine({ currency }: { currency: string | null }) {
           ; at the pace of the last 7 days it ends at <b>{costText(end, currency)}</b>
         </>
       )}
-      .{unknown > 0 && ` ${unknown} ${unknown === 1 ? "session is" : "sessions are"} not in it: their cost is unknown.`}
+      .{unknown > 0 && ` Without ${unknown} ${unknown === 1 ? "session" : "sessions"} of unknown cost.`}
     </p>
   );
 }
