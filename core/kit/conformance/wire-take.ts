@@ -7,7 +7,7 @@ import { dirname, join } from "../../ground/platform/files/paths.ts";
 import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import { readingEnv } from "../../records/git/find-repository.ts";
-import { readHead } from "../../records/wire/record-files.ts";
+import { readHead, writePart } from "../../records/wire/record-files.ts";
 import { openKitHost } from "./kit-host.ts";
 import type { Subject } from "./observe.ts";
 import type { Take } from "./seen.ts";
@@ -32,7 +32,8 @@ export async function takeWire(subject: Subject, record: string): Promise<Take> 
   await using kit = await openKitHost();
   const kept = join(kit.root, "state", "wire", head.session_id);
   await mkdir(kept, { recursive: true });
-  for (const name of await readdir(record)) await copyFile(join(record, name), join(kept, name));
+  for (const name of await readdir(record)) if (name !== "head.json") await copyFile(join(record, name), join(kept, name));
+  await writePart(kept, "head", { ...head, is_moved: true });
   const workdir = join(kit.root, "workdir");
   await makeRepository(workdir, script.sessions.find(({ name }) => name === wireSession)?.files ?? {});
   await kit.host.registry.register(folder, {

@@ -16,6 +16,8 @@ export interface RecordHead {
   begun_at: string;
   /** The session's request, as far as it says what to do, without values of its environment; absent in records of older hosts. */
   requested?: Record<string, unknown>;
+  /** It was brought here without the files from before it: a replay begins with those that are there. */
+  is_moved?: boolean;
   /** Paths of the session, by the word that stands for each when calls are compared. */
   places: Record<string, string>;
 }
@@ -66,6 +68,7 @@ export const headSchema: SchemaOf<RecordHead> = exactly<RecordHead>()(
     turn: count,
     begun_at: text,
     requested: Type.Optional(Type.Record(text, Type.Unknown())),
+    is_moved: Type.Optional(Type.Boolean()),
     places: Type.Record(text, text),
   }),
 );

@@ -186,20 +186,22 @@ export async function prepareReplay(
   const folder = isReadable ? await records.find(id) : null;
   if (folder === null) throw noRecord(id);
   const record = await openRecord(folder, id);
-  const { head: { conversation_id, turn }, end } = record;
+  const { head: { conversation_id, turn, is_moved = false }, end } = record;
   const turns = end.turns > 1 || !hasPrompt(request) ? await playedTurns(eventsOf(id)) : [];
   if (typeof turns === "string") throw unplayed(id, turns);
   if (turn > 1) throw unplayed(id, "it goes on from an earlier session");
   const filesOf = { conversation: conversation_id, turn: turn - 1 };
   // A worktree would have today's files otherwise.
-  await findTurnTree({ ...filesOf, folder: checkpointsDir }).catch(() => {
-    throw unplayable(id, "the files from before it were not kept");
-  });
+  if (!is_moved) {
+    await findTurnTree({ ...filesOf, folder: checkpointsDir }).catch(() => {
+      throw unplayable(id, "the files from before it were not kept");
+    });
+  }
   const { record: _kind, keep_ms: _wait, ...same } = request;
   const keep = turns.length === 0 ? {} : { keep_ms: betweenMs };
   return {
     request: { ...same, ...keep, workspace: "worktree", permissions: { ...same.permissions, net: [] } },
-    terms: { record, filesOf },
+    terms: { record, ...(is_moved ? {} : { filesOf }) },
     ...(turns.length === 0
       ? {}
       : { play: (live: PlayedSession) => playTurns(live, { turns, events: eventsOf(live.id), attachments }) }),
