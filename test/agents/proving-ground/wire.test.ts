@@ -1,3 +1,4 @@
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { field, list } from "../mock-model/exchange.ts";
@@ -49,26 +50,31 @@ describe.each(agents.map(byKey))("the wire of $id", (agent) => {
     });
   });
 
-  test("counts each call that fails, and no tokens for it", { timeout: 240_000 }, async () => {
-    await talk(agent, { scenario: "server_error" }, async (one) => {
-      expect(await one.ended(1)).toMatchObject({ outcome: "error" });
-      expect(calls(one)).toHaveLength(one.requests.length);
-      const failed = calls(one).filter(({ status, tokens_in }) => status === 500 && tokens_in === null);
-      // What it asks without tools is a title, which is answered.
-      const titles = one.requests.filter((body) => list(field(JSON.parse(body), "tools")).length === 0);
-      expect(failed).toHaveLength(one.requests.length - titles.length);
-      await one.end();
-    });
-  });
+  // Some try for more than a minute.
+  test.runIf(process.env["CASES"]?.includes("server_error") ?? true)(
+    "counts each call that fails, and no tokens for it",
+    { timeout: 240_000 },
+    async () => {
+      await talk(agent, { scenario: "server_error" }, async (one) => {
+        expect(await one.ended(1)).toMatchObject({ outcome: "error" });
+        expect(calls(one)).toHaveLength(one.requests.length);
+        const failed = calls(one).filter(({ status, tokens_in }) => status === 500 && tokens_in === null);
+        // What it asks without tools is a title, which is answered.
+        const titles = one.requests.filter((body) => list(field(JSON.parse(body), "tools")).length === 0);
+        expect(failed).toHaveLength(one.requests.length - titles.length);
+        await one.end();
+      });
+    },
+  );
 
   test("refuses a call once the budget is spent, and the agent ends by itself", { timeout: 240_000 }, async () => {
     const left = await talk(agent, { scenario: "command", request: { budget: { tokens: 90 } } }, async (one) => {
       one.allow();
-      const started = performance.now();
       const result = await over(one);
       expect(result).toMatchObject({ stop_reason: "budget_tokens", outcome: "error" });
       // It did not wait to be ended.
-      expect(performance.now() - started).toBeLessThan(30_000);
+      const at = one.envelopes.find(({ event }) => event.type === "model_call" && event.refused)!.ts;
+      expect(Date.parse(one.envelopes.at(-1)!.ts) - Date.parse(at)).toBeLessThan(30_000);
       // Some ask for a title at the same time.
       expect(calls(one).filter(({ refused }) => refused === undefined).length).toBeLessThanOrEqual(2);
       expect(calls(one).filter(({ refused }) => refused === "budget_tokens")).toHaveLength(1);
