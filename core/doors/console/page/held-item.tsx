@@ -78,6 +78,11 @@ function ScriptItem({ of: { path, names } }: { of: InstallScripts }) {
   );
 }
 
+const dropQuestions: Readonly<Record<HeldFacts["place"], string>> = {
+  inplace: "Remove them, and put back what was there?",
+  worktree: "Remove them from the worktree?",
+};
+
 /** Names held changes of one session, and the ways to settle some or all of them. */
 export function SettleHeld(
   { id, of: { place, held }, settled }: { id: string; of: HeldFacts; settled?: (left: HeldChange[]) => void },
@@ -108,13 +113,7 @@ export function SettleHeld(
       <div class="answers">
         <May right="run">
           <button type="button" onClick={ask.begin}>Apply {which}</button>
-          <Sure
-            label={`Drop ${which}`}
-            question={place === "inplace"
-              ? "Remove them, and put back what was there?"
-              : "Remove them from the worktree?"}
-            act={() => settle("drop")}
-          />
+          <Sure label={`Drop ${which}`} question={dropQuestions[place]} act={() => settle("drop")} />
         </May>
         {place === "worktree" && <a class="button" href={addressOf("review", id)}>Review</a>}
       </div>

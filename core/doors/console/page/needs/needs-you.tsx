@@ -147,7 +147,7 @@ function InboxHead({ isEmpty }: { isEmpty: boolean }) {
 
 function LooksOnly() {
   return (
-    <p class="keys-line">
+    <p class="quiet-line looks-only">
       This page can look, and answer nothing. For one that answers, run: <Command text="bulkhead console" />
     </p>
   );

@@ -55,17 +55,8 @@ export function useFilter({ parts, target, marksOf }: Pick<TalkTimeline, "parts"
     setMark(null);
     setAim((before) => ({ session_id, seq, key: nextKey(before) }));
   };
-  return {
-    parts: filtered,
-    mark,
-    choose,
-    counts: sumOf(marks),
-    target: aim ?? target,
-    next,
-    placeCounts: countsOf(marks),
-    go,
-    ids,
-  };
+  const counted = { counts: sumOf(marks), placeCounts: countsOf(marks) };
+  return { parts: filtered, mark, choose, ...counted, target: aim ?? target, next, go, ids };
 }
 
 function only(part: TimelinePart, mark: EventMark, marksOf: (id: string) => SessionMarks): TimelinePart {

@@ -29,7 +29,7 @@ const endedStates: Partial<Record<Standing, Query>> = {
 };
 
 /** Returns what the host is asked for, without the state. */
-export function baseQuery({ text, adapter, folder, label, from, to }: ListFilter): Query {
+function baseQuery({ text, adapter, folder, label, from, to }: ListFilter): Query {
   return omitEmpty({
     text: text.trim(),
     adapter,

@@ -36,15 +36,8 @@ export function Sessions() {
   const [running, queued, filter] = [found.running.value, sessions.queued.value, found.filter.value];
   const picked = running.filter(({ session_id }) => selected.has(session_id)).map(({ session_id }) => session_id);
   const pick = (ids: readonly string[]) => setSelected(new Set(ids));
-  const lines = {
-    items,
-    group,
-    now,
-    folded,
-    fold,
-    selected,
-    select: (id: string) => setSelected(toggled(selected, id)),
-  };
+  const select = (id: string) => setSelected(toggled(selected, id));
+  const lines = { items, group, now, folded, fold, selected, select };
   useLineKeys({ ...lines, search });
   return (
     <Screen

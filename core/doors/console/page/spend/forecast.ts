@@ -5,7 +5,7 @@ import { type Costs, dayName, isIn, sumOf } from "./spend-sums.ts";
 const paceDays = 7;
 
 /** Costs of this month, and where they lead. Costs of different kinds are never added up. */
-export interface Forecast {
+interface Forecast {
   /** Its name. */
   month: string;
   soFar: Costs;

@@ -35,14 +35,7 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
   return (
     <div class="grant-acts">
       <div class="permission">
-        {head ?? (
-          <>
-            <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
-            <code>
-              <Text of={plainText(target, 300)} />
-            </code>
-          </>
-        )}
+        {head ?? <WantedText of={{ permission, target }} />}
         {note !== undefined && <span class="quiet-line">{note}</span>}
         {isBusy && <span class="quiet-line" role="status">Denying it …</span>}
         {!asks && !isBusy && (
@@ -64,5 +57,16 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
         />
       )}
     </div>
+  );
+}
+
+function WantedText({ of: { permission, target } }: { of: WantedGrant }) {
+  return (
+    <>
+      <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
+      <code>
+        <Text of={plainText(target, 300)} />
+      </code>
+    </>
   );
 }
