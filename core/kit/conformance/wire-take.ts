@@ -32,7 +32,9 @@ export async function takeWire(subject: Subject, record: string): Promise<Take> 
   await using kit = await openKitHost();
   const kept = join(kit.root, "state", "wire", head.session_id);
   await mkdir(kept, { recursive: true });
-  for (const name of await readdir(record)) if (name !== "head.json") await copyFile(join(record, name), join(kept, name));
+  for (const name of await readdir(record)) {
+    if (name !== "head.json") await copyFile(join(record, name), join(kept, name));
+  }
   await writePart(kept, "head", { ...head, is_moved: true });
   const workdir = join(kit.root, "workdir");
   await makeRepository(workdir, script.sessions.find(({ name }) => name === wireSession)?.files ?? {});
