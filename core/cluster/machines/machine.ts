@@ -58,7 +58,7 @@ export interface MachineCalls {
   delete: { ask: { session_id: string }; answer: null };
   /** Requests that wait for an answer, by session. */
   waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };
-  /** What each running session does now. */
+  /** The live facts of each running session. */
   facts: { ask: Record<string, never>; answer: Record<string, ListedFacts> };
   /** Gives back slots for sessions that the machine does not use; answers with the number of the note that reports it. */
   spare: { ask: Record<string, never>; answer: number };

@@ -10,7 +10,7 @@ interface UsedMode {
   mode: AccessMode | null;
 }
 
-/** A provider's answer, as far as it tells of limits. */
+/** The limits in a provider's answer. */
 interface ToldCall {
   status: number | null;
   windows: readonly QuotaWindow[];

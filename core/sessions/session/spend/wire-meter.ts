@@ -31,7 +31,7 @@ export class WireMeter {
   #unknown = 0;
   #tokens = { tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
   #cost: Sum = { cost: 0, currency: null };
-  /** What a budget counts: {@link chargeOf} of each call, without the cost of one that has none. */
+  /** Figures for budgets: {@link chargeOf} of each call, without the cost of one that has none. */
   #most = { cost: 0, tokens: 0 };
   #isPriced = true;
 
