@@ -182,6 +182,8 @@ describe("sessions", () => {
 
   test("a link to an event shows it, and a key the whole of it", async () => {
     const id = await work("Link to me");
+    // The row under the pointer would come first.
+    await page.mouse.move(2, 2);
     await opened.go(`#/sessions/${id}/5`);
     await page.locator("[data-target]").waitFor();
     await page.getByRole("complementary", { name: "About this session" }).waitFor();
