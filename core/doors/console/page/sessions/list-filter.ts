@@ -43,7 +43,7 @@ function baseQuery({ text, adapter, folder, label, from, to }: ListFilter): Quer
 /** Returns what the host is asked to count: of running sessions it knows no state. */
 export function countsQuery(filter: ListFilter): Query {
   const ofState = filter.standing === null ? {} : endedStates[filter.standing];
-  const state = filter.standing === null ? {} : { state: ofState === undefined ? "running" : "ended" };
+  const state: Query = filter.standing === null ? {} : { state: ofState === undefined ? "running" : "ended" };
   return { ...baseQuery(filter), ...state, ...ofState };
 }
 
