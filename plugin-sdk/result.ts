@@ -161,6 +161,11 @@ export interface EffectiveSettings {
   max_turns: number | null;
   approval: Approval;
   budget: Budget | null;
+  /**
+   * The figures that hold cost and tokens to the budget: those of the calls that the host sees pass (`wire`), or those that the
+   * agent reports, which come late. Absent without such a budget.
+   */
+  budget_basis?: "wire" | "reported";
   /** Place of its work: the requested folder, or a separate worktree. */
   workspace: "inplace" | "worktree";
   access_mode: AccessMode["type"] | null;

@@ -321,6 +321,7 @@ async function makeCandidate(
     told: (call) => fitted.replay_of === undefined && !hasOwnKey && routes.told(way, call),
     ended: (end) => fitted.replay_of === undefined && routes.ended(way, end, { hasOwnKey }),
     unenforced,
+    seesCalls: isSeen,
     rights,
     effective,
     approval: approvalOf(request, plugin.trust_tools ? "all" : settings.approval),

@@ -86,6 +86,8 @@ export interface Candidate {
   ended(end: AttemptEnd): void;
   /** Fields of the request that neither adapter nor host can enforce. */
   unenforced: string[];
+  /** Whether the calls of its agent's model pass through the host. */
+  seesCalls: boolean;
   /** Decides each call of the session. */
   rights: SessionBrokerOptions["rights"];
   /** Permissions that are allowed as a whole. */

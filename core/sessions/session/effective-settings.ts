@@ -19,7 +19,8 @@ export function effectiveSettings(
     workspace: EffectiveSettings["workspace"];
   },
 ): EffectiveSettings {
-  const { request, plugin, accessMode, approval, unenforced, effective } = candidate;
+  const { request, plugin, accessMode, approval, unenforced, effective, seesCalls } = candidate;
+  const budget = heldBudget(candidate);
   const wordsOnly = lastWord?.type === "completed" && lastWord.structured_output === undefined;
   const isHeld = accepts(plugin.manifest, "output_schema") && !wordsOnly;
   const held = <T>(field: string, value: T): T | null => (unenforced.includes(field) ? null : value);
@@ -32,7 +33,10 @@ export function effectiveSettings(
     allowed_tools: held("allowed_tools", request.allowed_tools ?? null),
     max_turns: held("max_turns", request.max_turns ?? null),
     approval: approval.approval,
-    budget: heldBudget(candidate),
+    budget,
+    ...(budget?.cost === undefined && budget?.tokens === undefined
+      ? {}
+      : { budget_basis: seesCalls ? "wire" as const : "reported" as const }),
     workspace,
     access_mode: accessMode?.type ?? null,
     ...(outputSchema === undefined ? {} : { output_schema: isHeld ? "enforced" as const : "asked" as const }),

@@ -200,6 +200,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
     started: () => {},
     ended: () => {},
     unenforced: [],
+    seesCalls: true,
     rights: rightsTo({}),
     effective: {},
     approval: {

@@ -88,7 +88,8 @@ function substitutionLines(
   const chain = [substitutions[0]?.from, ...substitutions.map(({ to }) => to)];
   const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(", ")}`];
   const open = effective.unenforced.length === 0 ? [] : [`not enforced: ${effective.unenforced.join(", ")}`];
-  return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
+  const told = effective.budget_basis === "reported" ? ["budget held by the agent's own word: it may be passed"] : [];
+  return [...taken, ...open, ...told].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
 }
 
 /** Lists the hosts that the session called, those it was refused, and those it could do without. */

@@ -157,6 +157,7 @@ export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
     max_turns: maybe(count),
     approval: Type.Unsafe<Approval>(requestFields["approval"]!),
     budget: maybe<Budget>(Type.Unsafe<Budget>(requestFields["budget"]!)),
+    budget_basis: Type.Optional(oneOf(["wire", "reported"] as const)),
     workspace: oneOf(["inplace", "worktree"] as const),
     access_mode: maybe(accessModeTypeSchema),
     output_schema: Type.Optional(oneOf(["enforced", "asked"] as const)),

@@ -316,6 +316,17 @@ test("resultLines shows where a plugin failed, and not where it refused an opera
   expect(lines("BulkheadError", true)).toContain("at mod.ts:3:4");
 });
 
+test("resultLines says where a budget is held by the agent's word alone", () => {
+  const lines = (budget_basis: "wire" | "reported") =>
+    resultLines(fakeResult({ effective: { ...fakeSettings(), budget: { cost: 1 }, budget_basis } }), {
+      paint: createPaint(false),
+      columns: 80,
+      events: 1,
+    });
+  expect(lines("reported")).toContain("  budget held by the agent's own word: it may be passed");
+  expect(lines("wire").join()).not.toContain("budget");
+});
+
 test("resultLines says in plain words why changes are unknown", () => {
   const lines = (artifacts_reason: string) =>
     resultLines(fakeResult({ artifacts: null, artifacts_reason }), {

@@ -161,6 +161,7 @@ describe("a budget where the host sees the calls", () => {
       "The budget of 100 tokens is spent.",
     ]);
     expect(result).toMatchObject({ stop_reason: "budget_tokens", outcome: "error", usage: { tokens_in: 100 } });
+    expect(result.effective).toMatchObject({ budget: { tokens: 100 }, budget_basis: "wire" });
     expect(result.output).toContain("As far as I came.");
     const refused = made.events.filter(({ event }) => event.type === "model_call" && event.refused === "budget_tokens");
     expect(refused).toHaveLength(1);
