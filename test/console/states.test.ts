@@ -170,6 +170,7 @@ test("tools do not stand beside the agents to choose, and only what is not avail
   await go("#/agents");
   await page.locator(".agent-row", { hasText: "works" }).waitFor();
   expect(await page.locator(".agent-row .tag", { hasText: /^available$/ }).count()).toBe(0);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
   await closeConsole(opened);
 });
 
