@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AppliedWorkspace } from "../../../../../plugin-sdk/workspace.ts";
 import { type Console, noticeOf, useConsole } from "../console-context.ts";
 import { Dialog } from "../parts.tsx";
@@ -101,7 +101,8 @@ export function AdoptLine({ of: adoption, over }: { of: Adoption; over: (wasDone
     void adopt(found, adoption).then(() => over(true));
   };
   useLayoutEffect(() => button.current?.focus(), []);
-  useEffect(() => {
+  // Before the page is drawn: a person may go to another screen at once.
+  useLayoutEffect(() => {
     const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
     const timer = setTimeout(act, undoMs);
     return () => {
