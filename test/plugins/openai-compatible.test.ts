@@ -249,7 +249,10 @@ test("openai-compatible takes a budget of money only where the operator names a 
 test("openai-compatible holds a budget of money by the prices that the operator names", async () => {
   const bench = await open({ mode: "api", model: "ok", input_per_1k_tokens: 1000, output_per_1k_tokens: 1000 });
   const { result } = await bench.run(id, { model: "ok", budget: { cost: 1 } });
-  expect(result).toMatchObject({ usage: { cost: 15 }, effective: { budget: { cost: 1 }, budget_basis: "reported", unenforced: [] } });
+  expect(result).toMatchObject({
+    usage: { cost: 15 },
+    effective: { budget: { cost: 1 }, budget_basis: "reported", unenforced: [] },
+  });
 });
 
 test("a schema of objects that can be closed holds the model, and for any other one the prompt asks", async () => {

@@ -19,8 +19,7 @@ export class AnswerReader {
     retryMs: null,
   };
   readonly #scan: JsonScan;
-  /** Finds an event that may tell something: also one with an escaped letter, which may be one of a key. */
-  readonly #telling: RegExp;
+  readonly #telling: string;
   /** Null until the first byte has come. */
   #isJson: boolean | null = null;
   /** Of the line that is read: its beginning, until it is known to be data or not. */
@@ -30,7 +29,7 @@ export class AnswerReader {
   #endedInReturn = false;
 
   constructor(protocol: MeteredProtocol) {
-    this.#telling = new RegExp(String.raw`${protocol.telling}|\\u00[567]`, "g");
+    this.#telling = protocol.telling;
     this.#scan = new JsonScan(protocol.wanted, (path, value) => protocol.read(this.facts, path, value));
   }
 
@@ -49,7 +48,8 @@ export class AnswerReader {
 
   /** Reads server-sent events line by line. Most events tell nothing, which is found out for all of them at once. */
   #pushEvents(piece: Buffer): void {
-    const text = piece.toString("latin1");
+    // An escaped letter may be one of a key.
+    const [telling, escapes] = [new Places(piece, this.#telling), new Places(piece, "\\u00")];
     const [newlines, returns] = [new Places(piece, newline), new Places(piece, carriageReturn)];
     let told = -1;
     let at = this.#endedInReturn && piece[0] === newline ? 1 : 0;
@@ -57,8 +57,7 @@ export class AnswerReader {
     while (at < piece.length) {
       // Once for each event that tells something: between two of them there is no more to leave out.
       if (told < at && this.#line === "begins" && this.#begun === "") {
-        this.#telling.lastIndex = at;
-        told = this.#telling.exec(text)?.index ?? piece.length;
+        told = Math.min(telling.next(at), escapes.next(at));
         const next = lastEventStart(piece, at, told);
         if (next > at) this.#scan.reset();
         at = next;
@@ -94,13 +93,13 @@ export class AnswerReader {
   }
 }
 
-/** Places of a byte in a piece, which is looked through once. */
+/** Places of a byte or of a text in a piece, which is looked through once. */
 class Places {
   readonly #piece: Buffer;
-  readonly #mark: number;
+  readonly #mark: number | string;
   #found = -1;
 
-  constructor(piece: Buffer, mark: number) {
+  constructor(piece: Buffer, mark: number | string) {
     this.#piece = piece;
     this.#mark = mark;
   }
