@@ -544,6 +544,36 @@ test("bulkhead run asks the person at the terminal what the agent asks", async (
   expect(host.answers).toEqual([["r1", "yes"]]);
 });
 
+test("a request whose title is its command shows it once, and all of a long one where a person asks", async () => {
+  const ask = (request_id: string, title: string, input: object): Envelope["event"] => ({
+    type: "permission_request",
+    request_id,
+    tool: "Bash",
+    title,
+    input,
+    options: [
+      { id: "yes", label: "Allow once", kind: "allow_once" },
+      { id: "no", label: "Reject", kind: "reject_once" },
+    ],
+  });
+  const lines = Array.from({ length: 60 }, (_, at) => `echo ${at}`).join("\n");
+  const { host, err } = await cli(["run", "alpha", "x"], {
+    tty: true,
+    stdin: "o\ns\nn\n",
+    host: {
+      events: [ask("r1", "rm  -r build", { command: "rm -r build" }), ask("r2", "a script", { command: lines })],
+      during: () => new Promise((resolve) => setTimeout(resolve, 500)),
+    },
+  });
+  expect(err).toContain(`The agent asks to use "Bash"\n  │ rm -r build\n`);
+  const [before = "", after = ""] = err.split("[s]how all › ");
+  expect(before).toContain("… and 30 more lines");
+  expect(before).not.toContain("echo 59");
+  expect(after).toContain("  │ echo 59\n");
+  expect(after).toContain("n[e]ver › ");
+  expect(host.answers).toEqual([["r1", "yes"], ["r2", "no"]]);
+});
+
 test("bulkhead run asks for a missing grant on a terminal, and not with --json", async () => {
   const attended = await cli(["run", "alpha", "x"], { tty: true });
   expect(attended.host.options[0]?.askGrant).toBeTypeOf("function");

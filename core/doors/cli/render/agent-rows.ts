@@ -2,6 +2,7 @@ import type { QuotaWindow } from "../../../../plugin-sdk/access-modes.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Tone } from "./paint.ts";
+import { withLocalTimes } from "./quantities.ts";
 import type { Row } from "./table.ts";
 
 const tones: { readonly [A in AgentReport["availability"]]: Tone } = {
@@ -24,7 +25,7 @@ export function agentRows(reports: readonly AgentReport[]): Row[] {
   return reports.map((report, index) => {
     const { next_step } = report;
     const isShown = !reports.slice(index + 1).some((later) => later.next_step === next_step);
-    return { ...agentRow(report), remedy: isShown ? next_step : undefined };
+    return { ...agentRow(report), ...(isShown ? {} : { remedy: undefined }) };
   });
 }
 
@@ -40,9 +41,9 @@ function agentRow(report: AgentReport): Row {
     },
     safeLine(agent_version ?? ""),
     access_mode?.type ?? "",
-    { text: safeLine(whyOf(report)), tone: "dim" },
+    { text: safeLine(withLocalTimes(whyOf(report))), tone: "dim" },
   ] as const;
-  return { cells, remedy: next_step };
+  return { cells, remedy: next_step === undefined ? undefined : withLocalTimes(next_step) };
 }
 
 function whyOf({ reason, settings_of, tested, newer_than_tested, access_mode }: AgentReport): string {

@@ -158,7 +158,10 @@ function toolCall({ tool, input }: ToolCallEvent): EventLine[] {
 function toolResult(event: ToolResultEvent): EventLine {
   const took = event.duration_ms === null ? "" : `  ${formatDuration(event.duration_ms)}`;
   const { output } = event;
-  const said = shortJson(typeof output === "string" ? withoutColours(output) : output);
+  // In JSON the escape of a colour stands in letters.
+  const said = typeof output === "string"
+    ? shortJson(withoutColours(output))
+    : shortJson(output).replace(/\\u001b\[[\d;]*m/g, "");
   return line(event.success ? "dim" : "red", `← ${event.tool} ${event.success ? "ok" : "failed"}${took}  ${said}`);
 }
 

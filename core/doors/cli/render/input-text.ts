@@ -31,8 +31,12 @@ const mostLines = 30;
 /**
  * Formats what a tool would do, for the person who allows it: the change to each file as a diff, else the most telling
  * part of its input. Each line stands behind a bar, so that none passes for a question.
+ * @param options.most lines that are shown at most
  */
-export function askedText(input: unknown, { paint, columns }: { paint: Paint; columns: number }): string {
+export function askedText(
+  input: unknown,
+  { paint, columns, most = mostLines }: { paint: Paint; columns: number; most?: number },
+): string {
   if (input === undefined) return "";
   const changes = askedChanges(input);
   const lines: [Tone, string][] = changes.length === 0
@@ -43,26 +47,26 @@ export function askedText(input: unknown, { paint, columns }: { paint: Paint; co
     ]);
   const shown: string[] = [];
   let whole = 0;
-  for (; whole < lines.length && shown.length < mostLines; whole++) {
+  for (; whole < lines.length && shown.length < most; whole++) {
     const [tone, line] = lines[whole]!;
-    shown.push(...pieces(line, Math.max(20, columns - 5)).map((piece) => paint(tone, piece)));
+    shown.push(...pieces(line, { columns: Math.max(20, columns - 5), most }).map((piece) => paint(tone, piece)));
   }
-  const cut = shown.length > mostLines;
+  const cut = shown.length > most;
   const more = lines.length - whole;
   const rest = more > 0 ? [`… and ${formatCount(more)} more lines`] : cut ? ["… and more of this line"] : [];
-  return [...shown.slice(0, mostLines), ...rest.map((line) => paint("dim", line))]
+  return [...shown.slice(0, most), ...rest.map((line) => paint("dim", line))]
     .map((line) => `  ${paint("dim", "│") || "|"} ${line}\n`).join("");
 }
 
 /** Breaks a line where the terminal would: what a person allows is never cut short without a word. */
-function pieces(line: string, columns: number): string[] {
-  let rest = cleanText(line.slice(0, columns * (mostLines + 1)).replace(/\t/g, "  "));
+function pieces(line: string, { columns, most }: { columns: number; most: number }): string[] {
+  let rest = cleanText(line.slice(0, columns * (most + 1)).replace(/\t/g, "  "));
   const found: string[] = [];
   do {
     const piece = takeColumns(rest, columns);
     found.push(piece);
     rest = piece === "" ? "" : rest.slice(piece.length);
-  } while (rest !== "" && found.length <= mostLines);
+  } while (rest !== "" && found.length <= most);
   return found;
 }
 
