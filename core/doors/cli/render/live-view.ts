@@ -109,7 +109,9 @@ export class LiveView {
 
   #named({ adapter: { id }, event }: Envelope): string {
     if (this.#lone !== id || event.type !== "session_started") return "";
-    return ` ${this.#options.paint(this.#toneOf(id), safeLine(id))}\n`;
+    const { model, workspace } = event.effective;
+    const about = [...(model === null ? [] : [safeLine(model)]), ...(workspace === "worktree" ? ["worktree"] : [])];
+    return ` ${this.#options.paint(this.#toneOf(id), safeLine(id))}${about.map((one) => ` · ${one}`).join("")}\n`;
   }
 
   #linesFor({ event, session_id }: Envelope): EventLine[] {

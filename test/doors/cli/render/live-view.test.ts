@@ -76,6 +76,9 @@ test("LiveView names a lone agent once, and each one as soon as another speaks",
   const other = envelopesOf([out("ho\n")]).map((one) => ({ ...one, adapter: { ...one.adapter, id: "beta" } }));
   expect(await show([...first, ...other, ...envelopesOf([out("on\n")])], { lone: true }))
     .toBe(" alpha\n │ ● started in /w\n │ hi\n beta  │ ho\n alpha │ on\n");
+  const effective = { ...held, model: "m-1", workspace: "worktree" };
+  expect(await show(envelopesOf([{ ...started, effective } as never]), { lone: true }))
+    .toBe(" alpha · m-1 · worktree\n │ ● started in /w\n");
 });
 
 test("LiveView wraps a refusal at its words, each behind the gutter, and leaves a command whole", async () => {
