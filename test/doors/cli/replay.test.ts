@@ -3,14 +3,35 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import type { Host } from "../../../core/sessions/host/host.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { needsWall } from "../../ground/platform/os-walls/needs-wall.ts";
 import { type RecordedAgent, recordedAgent } from "../../sessions/host/box/recorded-agent.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
+/** Where the host is of the bundles, its errors are of another class than the commands know. */
+function ofSource<T extends object>(sessions: T): T {
+  return new Proxy(sessions, {
+    get(of, name) {
+      const held: unknown = Reflect.get(of, name);
+      if (typeof held !== "function") return held;
+      return (...args: unknown[]) => {
+        const result: unknown = held.apply(of, args);
+        return result instanceof Promise ? result.catch(again) : result;
+      };
+    },
+  });
+}
+
+function again(error: unknown): never {
+  const { code, message, hint, details } = (error as BulkheadError).toJSON();
+  throw new BulkheadError(code, message, omitUndefined({ hint, details }));
+}
+
 /** Runs a command on the host of an agent, which stays open. */
 async function cli({ test: { host, root } }: RecordedAgent, ...args: string[]) {
   const terminal = fakeTerminal({ args: [...args, "--embedded"], cwd: root });
-  const kept: Host = { ...host, close: () => Promise.resolve() };
+  const kept: Host = { ...host, sessions: ofSource(host.sessions), close: () => Promise.resolve() };
   const code = await runCli(terminal, { createHost: () => Promise.resolve(kept) });
   return { code, out: terminal.out(), err: terminal.err() };
 }
