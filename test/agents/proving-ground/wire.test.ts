@@ -50,6 +50,19 @@ describe.each(agents.map(byKey))("the wire of $id", (agent) => {
     });
   });
 
+  if (agent.helpers === true) {
+    test("counts what a helper of its program calls", { timeout: 240_000 }, async () => {
+      await talk(agent, { scenario: "helper" }, async (one) => {
+        one.allow();
+        const { usage } = await one.ended(1);
+        const made = one.requests.length;
+        expect(made).toBeGreaterThan(2);
+        expect(usage.wire).toMatchObject({ calls: made, unknown: 0, tokens_in: made * 100, tokens_out: made * output });
+        await one.end();
+      });
+    });
+  }
+
   const failing = process.env["CASES"]?.includes("server_error") ?? true;
   // Some try for more than a minute.
   if (failing) {
