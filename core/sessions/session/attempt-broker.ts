@@ -10,6 +10,7 @@ import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { attachedFile } from "./attached-files.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
+import { isCounted } from "./spend/seen-calls.ts";
 
 interface AttemptBrokerOptions {
   number: number;
@@ -50,6 +51,7 @@ export function attemptBroker(
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
     isReplay,
+    isCounted: isCounted(session),
     programNet: isReplay ? [] : programNet(plugin),
     refusedNet: {
       denied: () => host.deniedNow(plugin.id).net ?? [],

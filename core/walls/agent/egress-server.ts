@@ -26,10 +26,10 @@ export interface EgressOptions {
   most: number;
   /**
    * Decides about a place.
-   * @param isUnasked whether a grant alone lets it through
+   * @param endpoint the one by which a client reaches it, which a grant alone may have to let through; absent: straight
    * @throws {BulkheadError} what the client is told
    */
-  route(target: URL, isUnasked?: boolean): Promise<EgressRoute>;
+  route(target: URL, endpoint?: Pick<EgressEndpoint, "unasked">): Promise<EgressRoute>;
   /** Makes and tells the refusal of a service of this machine that programs look for at the proxy; absent: none is told. */
   refuseService?(service: "docker"): BulkheadError;
   /** The endpoint of this name, by which clients reach a place through a path of the proxy itself; absent: none. */
@@ -171,7 +171,7 @@ async function connectModel(
   url: URL,
   { endpoint, options }: Pick<ServedModel, "endpoint" | "options">,
 ): Promise<Socket> {
-  const { addresses, port } = await options.route(url, endpoint.unasked);
+  const { addresses, port } = await options.route(url, endpoint);
   const isEncrypted = url.protocol === "https:";
   const name = url.hostname.replace(/\.$|[[\]]/g, "");
   const { socket } = await connectTo(addresses, {

@@ -72,7 +72,14 @@ export async function containRun(
   };
   if (options.programNet === undefined) return await run(kept.env, {});
   const ports = localPorts(options.programNet);
-  const route = (url: URL, isUnasked = false) => programRoute(scope, { url, isUnasked });
+  // One way out serves all programs of a session.
+  const models = modelHosts.get(scope) ?? new Set();
+  for (const [, { url }] of kept.endpoints) models.add(url.host);
+  modelHosts.set(scope, models);
+  const route = async (url: URL, endpoint?: { unasked?: boolean | undefined }) => {
+    if (endpoint === undefined && options.isCounted === true && models.has(url.host)) throw uncounted(scope, url);
+    return await programRoute(scope, { url, isUnasked: endpoint?.unasked === true });
+  };
   const [way] = await Promise.all([
     scope.walls.wayOut({ route, refuseService: () => noDocker(scope) }, ports),
     viewed,
@@ -91,6 +98,17 @@ function noDocker({ authority }: BrokerScope): BulkheadError {
   return authority.forbid("run", "docker", {
     because: "its socket is outside the walls, since who reaches it has all your rights",
     reason: "Run it yourself, or let the agent's program out of its walls with contain: off in its grant.",
+  });
+}
+
+/** Hosts of the models that a session's programs reach by endpoints. */
+const modelHosts = new WeakMap<BrokerScope, Set<string>>();
+
+/** A call that passes by the endpoint is in no budget and in no record. */
+function uncounted({ authority }: BrokerScope, { host }: URL): BulkheadError {
+  return authority.forbid("net", host, {
+    because: "the session has a budget or a record, which hold for calls by the host's endpoint alone",
+    reason: "Let the agent's program take the address of its model from its variable.",
   });
 }
 

@@ -114,6 +114,8 @@ export interface SessionBrokerOptions {
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** They follow the requests to those for which the host has a key, in this order; absent: none does. */
   wires?: readonly Wire[] | undefined;
+  /** Calls of the model count in a budget or are recorded: a program reaches the model by the endpoint alone; default: no. */
+  isCounted?: boolean | undefined;
   /**
    * One of the wires answers every request: programs are always contained, and have no key and no place to reach but the
    * endpoints; default: no.

@@ -129,6 +129,21 @@ describe("the address that a key goes to", () => {
     expect(await other.run(call)).toContain("seen ***");
   });
 
+  test("is the only way to the model where calls are counted, for each program of the session", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const place = await openPlace();
+    const other = await openPlace();
+    const programNet = [place.host, other.host];
+    const straight = (host: string) => `curl -s -x "$HTTP_PROXY" --noproxy "" http://${host}/;`;
+    const agent = await makeAgent({ programNet, isCounted: true }, place.url);
+    expect(await agent.run(call)).toContain("seen ***");
+    expect(await agent.run(straight(place.host))).toContain("which hold for calls by the host's endpoint alone");
+    expect(await agent.run(straight(other.host))).toBe("seen undefined\n");
+    expect(place.keys).toEqual([key]);
+    const free = await makeAgent({ programNet }, place.url);
+    expect(await free.run(straight(place.host))).toBe("seen undefined\n");
+  });
+
   const unusable: readonly (readonly [address: string, why: string])[] = [
     ["not a url", "is no URL"],
     ["api.example.com", "is no URL"],

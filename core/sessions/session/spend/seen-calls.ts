@@ -70,3 +70,19 @@ export function sharedBudget(fields: readonly string[]): BulkheadError {
     },
   );
 }
+
+/** A session, as far as budgets and records cover it. */
+interface Counted {
+  request: Pick<SessionRequest, "budget" | "record">;
+  account: object | null;
+}
+
+/** Whether what a session uses counts in a budget. */
+export function isBudgeted({ request: { budget }, account }: Counted): boolean {
+  return account !== null || budget?.cost !== undefined || budget?.tokens !== undefined;
+}
+
+/** Whether each call of a session's model must be seen. */
+export function isCounted(session: Counted): boolean {
+  return isBudgeted(session) || session.request.record !== undefined;
+}

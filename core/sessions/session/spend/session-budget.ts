@@ -7,6 +7,7 @@ import type { AttemptDeps, Candidate } from "../admitted.ts";
 import { exceededBudget, spentBudget } from "../effective-settings.ts";
 import type { SessionStops } from "../session-stops.ts";
 import { codeOfStop } from "../verdict.ts";
+import { isBudgeted } from "./seen-calls.ts";
 import { callEvent, chargeOf } from "./wire-meter.ts";
 
 interface EndDeps {
@@ -33,12 +34,6 @@ export class SessionBudget {
   constructor(shared: Pick<AttemptDeps, "session" | "usage" | "rules" | "stream">, ends: EndDeps) {
     const { session, usage, rules, stream } = shared;
     this.#deps = { session, usage, rules, stream, ...ends };
-  }
-
-  /** Whether what the session uses counts in a budget. */
-  get #isCounted(): boolean {
-    const { request: { budget }, account } = this.#deps.session;
-    return account !== null || budget?.cost !== undefined || budget?.tokens !== undefined;
   }
 
   /** Counts a call of the model that the host saw. */
@@ -71,12 +66,13 @@ export class SessionBudget {
 
   /** Returns why the agent's model is not to be called; null while it may be. @param isRead whether the call's figures are */
   spent(isRead: boolean): string | null {
-    const { session: { request, account }, usage, rules, stops, stop } = this.#deps;
+    const { session, usage, rules, stops, stop } = this.#deps;
+    const { request, account } = session;
     const { cost, tokens, turns } = usage.all;
     const own = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
     const shared = own === null ? account?.spent() ?? null : null;
     const spent = own ?? shared;
-    if (spent === null) return isRead || !this.#isCounted ? null : unread;
+    if (spent === null) return isRead || !isBudgeted(session) ? null : unread;
     const { reason, message } = spent;
     if (!this.#hasRefused) {
       this.#hasRefused = true;
