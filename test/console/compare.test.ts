@@ -118,7 +118,7 @@ test("agents stand in one table, each file is compared between two, and one is a
   const adopt = row("Go on").locator("td").nth(at("works")).getByRole("button", { name: "Adopt …" });
   await adopt.click();
   const dialog = page.getByRole("dialog", { name: "Adopt the changes of works?" });
-  expect(await dialog.getByRole("listitem").allTextContents()).toEqual(["differs: 1 file (+1 −3)"]);
+  await expect.poll(() => dialog.getByRole("listitem").allTextContents()).toEqual(["differs: 1 file (+1 −3)"]);
   await dialog.getByRole("button", { name: "Adopt works, discard 1 other" }).click();
   await page.screenshot({ path: join(pictures, "compare-undo.png") });
   await page.getByRole("status").getByRole("button", { name: "Undo" }).click();
