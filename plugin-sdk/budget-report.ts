@@ -12,7 +12,7 @@ export interface BudgetReport {
   tokens: number | null;
   spent_cost: number;
   spent_tokens: number;
-  /** Of what was spent; null where nothing was. */
+  /** Currency of `spent_cost`; null where nothing was spent. */
   currency: string | null;
   /** Calls and sessions whose cost is not known: it was at least that much. */
   unpriced: number;

@@ -38,7 +38,7 @@ export interface ListedQueue {
   reason?: string;
 }
 
-/** Facts of what a session does now, for a list that shows it. An ended one has its model and cost alone. */
+/** Live facts of a session, for a list that shows it. An ended one has its model and cost alone. */
 export interface ListedFacts {
   /** The model that its agent named last; absent where it named none. */
   model?: string;

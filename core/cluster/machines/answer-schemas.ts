@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
-import type { ListedFacts, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { AppliedWorkspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
@@ -14,6 +14,7 @@ import {
   saidSchema,
   turnDiffSchema,
 } from "../../sessions/session/schemas/conversations.ts";
+import { listedFactsSchema } from "../../sessions/session/schemas/listed-facts.ts";
 import { wantedSchema, type WantedSession } from "./admissions.ts";
 import type { CallName, MachineCalls } from "./machine.ts";
 
@@ -38,25 +39,6 @@ const waitingRequest = exactly<WaitingRequest>()(Type.Object({
   answer_by: Type.Optional(text),
   answer_cut_from_ms: Type.Optional(count),
   cut: Type.Optional(Type.Literal(true)),
-}));
-
-const maybe = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const listedFacts = exactly<ListedFacts>()(Type.Object({
-  model: Type.Optional(text),
-  queued: Type.Optional(Type.Object({
-    adapter_id: text,
-    position: count,
-    since: text,
-    retry_at: Type.Optional(text),
-    reason: Type.Optional(text),
-  })),
-  step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
-  last_event_at: maybe(text),
-  beats: Type.Array(count, { maxItems: 100 }),
-  plan: maybe(Type.Object({ done: count, total: count })),
-  cost: maybe(Type.Number()),
-  currency: maybe(text),
-  lines: maybe(Type.Object({ added: count, removed: count })),
 }));
 
 const applied = exactly<AppliedWorkspace>()(Type.Object({
@@ -88,7 +70,7 @@ const schemas: { readonly [N in CallName]: SchemaOf<MachineCalls[N]["answer"]> }
   waiting: exactly<MachineCalls["waiting"]["answer"]>()(
     Type.Record(id, Type.Array(waitingRequest, { maxItems: mostEntries })),
   ),
-  facts: exactly<MachineCalls["facts"]["answer"]>()(Type.Record(id, listedFacts)),
+  facts: exactly<MachineCalls["facts"]["answer"]>()(Type.Record(id, listedFactsSchema)),
   spare: count,
   worktrees: Type.Array(workspaceSchema, { maxItems: mostEntries }),
   diff: nothing,

@@ -22,7 +22,7 @@ export class SessionStream {
   readonly #options: SessionStreamOptions;
   readonly #stream: Stream;
   #ended = false;
-  /** Facts of what the session does now. */
+  /** Live facts of the session. */
   readonly pulse: SessionPulse = new SessionPulse();
 
   constructor(options: SessionStreamOptions) {

@@ -45,6 +45,9 @@ describe("config check", () => {
     expect(code).toBe(2);
     expect(err).toContain("budgets.a.per: expected");
     expect(err).toContain('budgets.b: expected "cost", "tokens" or both');
+    const many = Array.from({ length: 257 }, (_, at) => `  b${at}: { tokens: 1 }\n`).join("");
+    await operator.write("bulkhead.yaml", `${text}budgets:\n${many}`);
+    expect((await operator.bulkhead("config", "check")).err).toContain("budgets: expected at most 256 budgets");
     await operator.write("bulkhead.yaml", `${text}${budgets}cluster: { servers: ["nats://127.0.0.1:1"], name: c }\n`);
     expect((await operator.bulkhead("config", "check")).out).toContain("A cluster cannot hold it");
   });

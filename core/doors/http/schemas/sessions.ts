@@ -2,9 +2,10 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
 import type { SessionCounts } from "../../../../plugin-sdk/queries.ts";
-import type { ListedFacts, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
+import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { listedFactsSchema } from "../../../sessions/session/schemas/listed-facts.ts";
 import { count, maybe, named, oneOf, text } from "../../../sessions/session/schemas/named.ts";
 import {
   outcomeSchema,
@@ -23,27 +24,6 @@ const waiting = Type.Object({
   answer_cut_from_ms: Type.Optional(count),
   cut: Type.Optional(Type.Literal(true, { description: "shortened; the request's event has all of it" })),
 });
-
-const facts = named(
-  "ListedFacts",
-  exactly<ListedFacts>()(Type.Object({
-    model: Type.Optional(text),
-    queued: Type.Optional(Type.Object({
-      adapter_id: text,
-      position: count,
-      since: text,
-      retry_at: Type.Optional(text),
-      reason: Type.Optional(text),
-    })),
-    step: maybe(Type.Object({ text, since: text, is_open: Type.Boolean() })),
-    last_event_at: maybe(text),
-    beats: Type.Array(count, { description: "events of each of the last half minutes, the newest last" }),
-    plan: maybe(Type.Object({ done: count, total: count })),
-    cost: maybe(Type.Number()),
-    currency: maybe(text),
-    lines: maybe(Type.Object({ added: count, removed: count })),
-  })),
-);
 
 /** {@link SessionSummary}. */
 export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
@@ -65,7 +45,7 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = named(
     conversation_id: text,
     turn: Type.Optional(Type.Object({ number: count, state: oneOf(["working", "kept", "waiting"] as const) })),
     pending: Type.Optional(count),
-    facts: Type.Optional(facts),
+    facts: Type.Optional(listedFactsSchema),
   })),
 );
 

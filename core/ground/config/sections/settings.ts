@@ -30,6 +30,9 @@ export function blockedSection(): z.ZodType<BlockedPlugin[]> {
   return z.array(entry).max(1024).nullable().transform((blocked) => blocked ?? []);
 }
 
+/** Every call of a model is counted in each budget that covers it. */
+const mostBudgets = 256;
+
 /** `budgets`: what sessions may use together, by name. */
 export function budgetsSection(): z.ZodType<Record<string, BudgetSettings>> {
   const budget = z.strictObject({
@@ -40,7 +43,11 @@ export function budgetsSection(): z.ZodType<Record<string, BudgetSettings>> {
   }).refine(({ cost, tokens }) => cost !== undefined || tokens !== undefined, {
     params: { expected: '"cost", "tokens" or both' },
   });
-  return z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), budget).nullable().transform((budgets) => budgets ?? {});
+  return z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), budget)
+    .refine((budgets) => Object.keys(budgets).length <= mostBudgets, {
+      params: { expected: `at most ${mostBudgets} budgets` },
+    })
+    .nullable().transform((budgets) => budgets ?? {});
 }
 
 /** `secrets`: where each is. */

@@ -14,7 +14,7 @@ export interface CountedCall extends
     MeteredCall,
     "model" | "status" | "tokens_in" | "tokens_out" | "tokens_cached" | "is_known" | "by_size"
   > {
-  /** As it was told before; absent: it follows from the prices. */
+  /** Of a call in the journal, its cost there; absent: it follows from the prices. */
   cost?: number | null;
   currency?: string | null;
 }
@@ -118,7 +118,7 @@ export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge 
   return { ...paid, tokens: tokens_in + tokens_out };
 }
 
-/** The cost of a call; of an answer that broke off, that of what was told. */
+/** The cost of a call; for an answer that broke off, the cost of the tokens that it told. */
 function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {
   const { tokens_in, tokens_out, tokens_cached, model, status } = call;
   const hasTokens = tokens_in !== null || tokens_out !== null;

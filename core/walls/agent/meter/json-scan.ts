@@ -125,7 +125,7 @@ export class JsonScan {
     if (this.#key === null) return at;
     const room = longestKey - this.#key.length + 1;
     this.#key += bytes.toString("latin1", from, Math.min(at, from + room));
-    // What follows as a value is no wanted one where its key is longer.
+    // No wanted value has a longer key.
     if (!this.#inString) {
       this.#keys[this.#depth] = this.#key.length > longestKey ? "" : unescaped(this.#key);
       this.#key = null;
