@@ -1,5 +1,6 @@
 import { Breath } from "../../ground/platform/engine/breath.ts";
 import { textOrBase64 } from "../../ground/platform/files/text-or-base64.ts";
+import { ownListsInOrder } from "./own-lists.ts";
 import { Digits, Fields, readSpelled, type SpelledJson } from "./spelled-json.ts";
 
 /** A call of a model, as the program made it. */
@@ -64,7 +65,9 @@ export async function normalCall({ method, path, body }: MadeCall, places: Sessi
   const read = textOrBase64(body);
   if ("base64" in read) return { line, body: read.base64, text: `${line}\nbytes ${read.base64}` };
   const value = await readSpelled(read.text, names.breath);
-  const normal = value === undefined ? await names.inLong(read.text) : await names.inValue(value);
+  const normal = value === undefined
+    ? await names.inLong(read.text)
+    : await names.inValue(await ownListsInOrder(value, names.breath));
   return { line, body: normal.body, text: `${line}\n${value === undefined ? "text " : ""}${normal.text}` };
 }
 

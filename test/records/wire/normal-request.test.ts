@@ -36,6 +36,39 @@ describe("normalCall takes for the same", () => {
     expect(await textOf(one)).toBe(await textOf(two));
   });
 
+  const skill = (name: string) => `  <skill>\n    <name>${name}</name>\n  </skill>`;
+  const skills = (names: string[]) => `Skills:\n<available>\n${names.map(skill).join("\n")}\n</available>\nBe brief.`;
+  const activate = (names: string[]) => [{
+    functionDeclarations: [{
+      description: `Activates a skill (Available: ${names.map((name) => `'${name}'`).join(", ")}). The skill's text.`,
+      parametersJsonSchema: { properties: { name: { type: "string", enum: names } } },
+    }],
+  }];
+
+  test("lists that a program makes of folders, in what it says of itself", async () => {
+    const [one, two] = [["make", "ask", "tell"], ["ask", "tell", "make"]];
+    for (const field of ["system", "instructions", "systemInstruction"]) {
+      expect(await textOf({ [field]: [{ text: skills(one) }] })).toBe(
+        await textOf({ [field]: [{ text: skills(two) }] }),
+      );
+    }
+    expect(await textOf({ tools: activate(one) })).toBe(await textOf({ tools: activate(two) }));
+    // What was said and done has its order, and another list is another one.
+    for (const field of ["messages", "input", "contents"]) {
+      expect(await textOf({ [field]: skills(one) })).not.toBe(await textOf({ [field]: skills(two) }));
+    }
+    expect(await textOf({ system: skills(one) })).not.toBe(await textOf({ system: skills(["make", "ask", "told"]) }));
+    expect(await textOf({ tools: activate(one) })).not.toBe(await textOf({ tools: activate(["make", "ask"]) }));
+    expect(await textOf({ system: "a\nb" })).not.toBe(await textOf({ system: "b\na" }));
+  });
+
+  test("lists in a long text in a moment", async () => {
+    const text = `${"<a>\n".repeat(200_000)}</a>\n`;
+    const begun = performance.now();
+    await textOf({ system: text });
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
   test("the paths of the worktree, of the repository and of the home, also as a name of a folder", async () => {
     const said = ({ home, top, workdir }: typeof places) => [
       `${workdir}/src/a.ts`,
