@@ -23,6 +23,11 @@ export interface Follows {
   memory: Memory;
   /** The message that began the session: its prompt. */
   message?: { message_id: string; by: { client: string } };
+  /**
+   * The session whose budget of cost or tokens it shares, as do all that go on from that one, forks too; and what they had
+   * used before. Absent without such a budget, and for one of its own.
+   */
+  budget?: { of: string; cost: number; tokens: number };
 }
 
 /** First event of every session. */

@@ -31,6 +31,7 @@ export const errorCodes = {
   io_error: "A file operation failed.",
   network_error: "A network request failed.",
   limit_exceeded: "A limit of the host was reached.",
+  budget_exceeded: "A budget is spent: of the session, of its conversation, or one that sessions share.",
   busy: "All slots and the waiting line are full.",
   timeout: "The total deadline passed.",
   idle_timeout: "Nothing was heard for longer than the idle deadline.",

@@ -162,8 +162,8 @@ export interface EffectiveSettings {
   approval: Approval;
   budget: Budget | null;
   /**
-   * The figures that hold cost and tokens to the budget: those of the calls that the host sees pass (`wire`), or those that the
-   * agent reports, which come late. Absent without such a budget.
+   * The figures that hold cost and tokens to the budget: those of the calls that the host sees pass (`wire`), or with
+   * `best_effort` those that the agent reports, which come late. Absent without such a budget.
    */
   budget_basis?: "wire" | "reported";
   /** Place of its work: the requested folder, or a separate worktree. */

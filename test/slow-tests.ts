@@ -24,6 +24,7 @@ export const slowTests: readonly string[] = [
   "test/doors/http/real-host.test.ts",
   "test/sessions/host/box/named-budgets.test.ts",
   "test/sessions/host/box/replay.test.ts",
+  "test/sessions/host/box/shared-budgets.test.ts",
   "test/doors/mcp/plugin-tools.test.ts",
   "test/doors/http/scanner.test.ts",
   "test/doors/http/worktree-talk.test.ts",

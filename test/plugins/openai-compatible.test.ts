@@ -176,7 +176,7 @@ test("sends the system prompt, streams, asks for usage, and holds a budget of to
   expect(result.usage).toMatchObject({
     tokens_in: 12,
     tokens_out: 3,
-    tokens_cached: null,
+    tokens_cached: 0,
     cost: 0.018,
     currency: "USD",
     model: "m-1",
@@ -251,7 +251,7 @@ test("openai-compatible holds a budget of money by the prices that the operator 
   const { result } = await bench.run(id, { model: "ok", budget: { cost: 1 } });
   expect(result).toMatchObject({
     usage: { cost: 15 },
-    effective: { budget: { cost: 1 }, budget_basis: "reported", unenforced: [] },
+    effective: { budget: { cost: 1 }, budget_basis: "wire", unenforced: [] },
   });
 });
 

@@ -50,6 +50,7 @@ export const pageOfError: { readonly [C in ErrorCode]?: HelpPage } = {
   env_missing: "secrets",
   conflict: "worktrees",
   limit_exceeded: "limits",
+  budget_exceeded: "wire",
   too_large: "limits",
   busy: "sessions",
   unavailable: "agents",

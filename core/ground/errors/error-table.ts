@@ -38,6 +38,8 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   io_error: row(500, 1, -32026),
   network_error: row(502, 1, -32027),
   limit_exceeded: row(429, 9, -32028),
+  // No 429: waiting mends nothing.
+  budget_exceeded: row(402, 9, -32067),
   busy: row(503, 6, -32029),
   timeout: row(504, 7, -32030),
   idle_timeout: row(504, 7, -32031),

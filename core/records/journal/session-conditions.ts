@@ -55,12 +55,13 @@ function stateCondition(state: SessionFilter["state"]): Condition {
 }
 
 function fieldConditions(filter: Partial<SessionFilter>): Condition[] {
-  const { outcome, adapter, task_id, conversation_id, folder, interrupted, since, until, over } = filter;
+  const { outcome, adapter, task_id, conversation_id, is_fork, folder, interrupted, since, until, over } = filter;
   const all: [unknown, Condition][] = [
     [outcome, ["outcome = ?", outcome ?? null]],
     [adapter, ["adapter_id = ?", adapter ?? null]],
     [task_id, ["task_id = ?", task_id ?? null]],
     [conversation_id, ["conversation_id = ?", conversation_id ?? null]],
+    [is_fork, ["follows_session IS NOT NULL AND conversation_id = session_id"]],
     [folder, [`${folderName} = ?`, folder ?? null]],
     [interrupted, ["coalesce(stop_reason = 'interrupted', 0) = ?", interrupted === true ? 1 : 0]],
     // The order of a list never goes back, so what began before is not looked at.

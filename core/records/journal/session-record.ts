@@ -46,6 +46,8 @@ export interface SessionFilter extends Omit<SessionQuery, "before" | "limit" | "
   over?: string | undefined;
   /** Only sessions of this conversation. */
   conversation_id?: string | undefined;
+  /** Only sessions that begin a conversation and go on from another one. */
+  is_fork?: true | undefined;
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
   before?: SessionAge | undefined;
   limit: number;

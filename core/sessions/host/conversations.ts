@@ -39,7 +39,8 @@ import { WholeRewinds } from "./talk/whole-rewinds.ts";
 import { MovedMessages, type MovedMessagesDeps } from "./state/moved-messages.ts";
 
 interface ConversationsDeps
-  extends Pick<MovedMessagesDeps, "journal" | "log">, Pick<NextSessionsDeps, "start" | "ownSessions" | "firstOpen"> {
+  extends Pick<MovedMessagesDeps, "log">, Pick<NextSessionsDeps, "start" | "ownSessions" | "firstOpen" | "shared"> {
+  journal: MovedMessagesDeps["journal"] & NextSessionsDeps["journal"];
   /** Returns a session that runs here, by its own id or by that of its conversation. */
   find(id: string): LiveSession | undefined;
   ofConversation(id: string): LiveSession | undefined;

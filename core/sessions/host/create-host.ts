@@ -38,10 +38,10 @@ import { tellProblems } from "./plugin-problems.ts";
  */
 export async function createHost(options: HostOptions = {}, seams: HostSeams = {}): Promise<Host> {
   const deps = await openHostDeps(options, seams);
-  const { attachments, claim, journal, log, registry, sessions, state, writeLog } = deps;
+  const { claim, journal, log, state, writeLog } = deps;
   let left: string[] = [];
   let rewound: RewoundTalk[] = [];
-  const resume = options.resume === true ? resumer({ journal, registry, sessions, attachments, writeLog }) : undefined;
+  const resume = options.resume === true ? resumer({ ...deps, journal }) : undefined;
   try {
     left = await readListed(journal);
     rewound = await readRewound(journal);
@@ -126,6 +126,7 @@ function hostOf(
     records: (id) => recordsOf(known, id),
     open: (id) => host.sessions.open(id),
     start: (request, run, next) => sessions.start(request, run, next),
+    shared: deps.shared,
     attachments,
     carried,
     ownSessions: (adapter) => ownSessions(registry.get(adapter)),
@@ -209,7 +210,7 @@ function hostOf(
     // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
     reload: (next) => reloads.run(() => reload(deps, next)),
     signals: () => deps.signals.snapshot({ ...routes.gauges(), problems: problems() }),
-    resumeLost: lostResumer({ registry, sessions, attachments, carried, writeLog: deps.writeLog }),
+    resumeLost: lostResumer(deps),
     carried,
     limits: () => settings.limits,
     stateProblem: () => deps.health.look(),

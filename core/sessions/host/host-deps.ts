@@ -46,6 +46,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { OtherJournals } from "./state/other-journals.ts";
 import { pastCharges } from "./state/past-charges.ts";
 import { NamedBudgets } from "../session/spend/named-budgets.ts";
+import { SharedBudgets } from "../session/spend/shared-budgets.ts";
 import { keepJournal } from "./state/keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { OperatorSettings } from "./operator-settings.ts";
@@ -159,6 +160,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
       isHeld: () => settings.manifest?.cluster === undefined,
       past: (span) => pastCharges({ journal, log: sessionDeps.log, others, plugin: (id) => registry.get(id) }, span),
     }),
+    shared: new SharedBudgets(),
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {

@@ -157,6 +157,8 @@ export class LiveSessions {
     }
     session.result.catch((error: unknown) => events.fail(error)).finally(() => events.settle());
     atEnd(session, giveBack);
+    // Until its end can be read.
+    atEnd(session, () => this.#deps.log.written().then(admitted.share?.close, admitted.share?.close));
     interruptBy(signal, session);
     return this.#keep(session, admitted, onceFor(events));
   }

@@ -7,8 +7,9 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { accepts, canTalk } from "../session/enforceable.ts";
 import { repeatedRequest } from "./earlier-session.ts";
+import { nothing, type Sums } from "../session/spend/shared-budgets.ts";
 import type { LiveSession } from "./live-sessions.ts";
-import { knownUse, leftOf } from "./run-loop.ts";
+import { leftOf } from "./run-loop.ts";
 import type { SessionTalk } from "./session-talk.ts";
 
 /** The message that begins a session, as far as its request goes. */
@@ -18,16 +19,18 @@ interface NextMessage {
   output_schema?: Record<string, unknown> | undefined;
   traceparent?: string | undefined;
   with?: MessageTerms | undefined;
+  /** Used of the budget since the session before it began; null without a budget. */
+  used: Sums | null;
 }
 
 /**
  * Returns the request of a conversation's next session: that of the one before it, with the message as its prompt and what is
  * left of the budget. What the agent has read already, and what stands for the one session alone, is not taken over.
- * @throws {BulkheadError} `limit_exceeded` for a budget that is spent
+ * @throws {BulkheadError} `budget_exceeded` for a budget that is spent
  */
 export function nextRequest(
   talk: SessionTalk,
-  { prompt, content, output_schema, traceparent, with: terms = {} }: NextMessage,
+  { prompt, content, output_schema, traceparent, with: terms = {}, used }: NextMessage,
 ): SessionRequest {
   const {
     context_files: _read,
@@ -44,7 +47,7 @@ export function nextRequest(
   } = repeatedRequest(talk);
   const { model: _model, params: _params, ...ofAnyAgent } = same;
   const { agent = talk.adapter, ...changes } = terms;
-  const left = budget && budgetLeft(without(budget, Object.keys(changes.budget ?? {})), talk);
+  const left = budget && budgetLeft(without(budget, Object.keys(changes.budget ?? {})), { ...talk, used });
   const before: Omit<SessionRequest, "prompt"> = {
     ...(agent === talk.adapter ? same : ofAnyAgent),
     ...omitUndefined({ budget: left }),
@@ -76,11 +79,14 @@ function without(budget: Budget, names: readonly string[]): Budget {
   return Object.fromEntries(Object.entries(budget).filter(([name]) => !names.includes(name)));
 }
 
-function budgetLeft(budget: Budget, { session_id, usage }: SessionTalk): Budget {
-  const left = leftOf(budget, usage === null ? { cost: null, tokens: null } : knownUse(usage));
+function budgetLeft(
+  budget: Budget,
+  { session_id, used }: Pick<SessionTalk, "session_id"> & Pick<NextMessage, "used">,
+): Budget {
+  const left = leftOf(budget, used ?? nothing);
   if ((left.cost === undefined || left.cost > 0) && (left.tokens === undefined || left.tokens >= 1)) return left;
   throw new BulkheadError(
-    "limit_exceeded",
+    "budget_exceeded",
     `Cannot go on from session "${session_id}": the conversation's budget is spent.`,
     {
       hint: "Start a new session with a budget of its own.",

@@ -7,6 +7,7 @@ import { sessionPages } from "../../records/journal/read-page.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { hasCeiling } from "../session/spend/shared-budgets.ts";
 import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -14,10 +15,11 @@ import type { AttachmentStore } from "./attachments/attachment-store.ts";
 import type { CarriedAttachments } from "./attachments/carried-attachments.ts";
 import type { LiveSession, LiveSessions } from "./live-sessions.ts";
 import { leftOf } from "./run-loop.ts";
+import { drawnBudget, type DrawnDeps } from "./talk/drawn-budget.ts";
 import type { OwnSessions } from "./talk/recall.ts";
 
-interface ResumeDeps {
-  journal: Pick<Journal, "findKey" | "noteKey" | "read" | "session">;
+interface ResumeDeps extends DrawnDeps {
+  journal: Pick<Journal, "findKey" | "noteKey"> & DrawnDeps["journal"];
   registry: { get(id: string): Plugin | undefined };
   sessions: Pick<LiveSessions, "start">;
   attachments: Pick<AttachmentStore, "name">;
@@ -37,11 +39,12 @@ const goOn = "The host that ran you was restarted while you worked, so your last
  * is left of its budget. Deadlines start again.
  */
 export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<AfterRestart> {
-  return async (resumable) => {
+  return async (left) => {
     const { journal, writeLog } = deps;
-    const { session_id } = resumable;
+    const { session_id } = left;
     const begun = await alreadyResumed(journal, session_id);
     if (begun !== null) return begun;
+    const { resumable, ...shared } = await withDrawn(left, deps);
     const reason = whyNot(resumable, deps.registry.get(resumable.adapter_id));
     if (reason !== null) {
       writeLog({ level: "warn", message: `Cannot resume a session: ${reason}.`, session_id });
@@ -52,7 +55,7 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
         begins: (id) =>
           journal.noteKey({ name: keyOf(session_id), digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
         resumed: { from: session_id, times: resumable.times + 1 },
-        follows: followsOf(resumable, { why: "restart", memory: "agent" }),
+        follows: followsOf(resumable, { why: "restart", memory: "agent", ...shared }),
       });
       writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
       return { resumed_as: session.id, moved: await moveTo(session, { ...deps, resumable }) };
@@ -99,12 +102,13 @@ export type ResumeLost = (
 
 /** Makes the function that continues sessions of a lost machine here: a new agent gets the task. */
 export function lostResumer(
-  deps: Pick<ResumeDeps, "registry" | "sessions" | "attachments" | "writeLog"> & {
+  deps: Omit<ResumeDeps, "journal"> & DrawnDeps & {
     carried: Pick<CarriedAttachments, "bring">;
   },
 ): ResumeLost {
   const { registry, sessions, carried, writeLog } = deps;
-  return async (resumable, { sessionId, clone }) => {
+  return async (left, { sessionId, clone }) => {
+    const { resumable, ...shared } = await withDrawn(left, deps);
     const { session_id, adapter_id, times } = resumable;
     // A clone that is made again loses nothing that waits for a decision.
     const request: SessionRequest = clone === undefined
@@ -127,7 +131,7 @@ export function lostResumer(
         { adapter: adapter_id, sessionId },
         {
           resumed: { from: session_id, times: times + 1 },
-          follows: followsOf(resumable, { why: "machine_lost", memory: "none" }),
+          follows: followsOf(resumable, { why: "machine_lost", memory: "none", ...shared }),
         },
       );
       writeLog({ level: "info", message: `Session ${session.id} goes on with one of a lost machine.`, session_id });
@@ -140,9 +144,19 @@ export function lostResumer(
 
 function followsOf(
   { conversation_id, session_id, turn }: Resumable,
-  how: Pick<Follows, "why" | "memory">,
+  how: Pick<Follows, "why" | "memory" | "budget">,
 ): Follows {
   return { conversation_id, session_id, turn, ...how };
+}
+
+/** Counts what others have used of the session's budget, too. */
+async function withDrawn(
+  left: Resumable,
+  deps: DrawnDeps,
+): Promise<{ resumable: Resumable } & Pick<Follows, "budget">> {
+  if (!hasCeiling(left.request)) return { resumable: left };
+  const { used, budget } = await drawnBudget(left, deps);
+  return { resumable: { ...left, used }, budget };
 }
 
 /**

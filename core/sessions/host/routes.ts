@@ -290,7 +290,13 @@ class HostRoutes implements Routes {
 }
 
 /** Errors that a session's client or host caused: they say nothing about the agent. */
-const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded", "host_closed", "invalid_request"]);
+const ownDoing: ReadonlySet<ErrorCode> = new Set([
+  "interrupted",
+  "limit_exceeded",
+  "budget_exceeded",
+  "host_closed",
+  "invalid_request",
+]);
 
 const unasked: DescribeAgentOptions["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason, UsageReport } from "../../../plugin-sdk/result.ts";
+import { knownUse } from "../session/spend/shared-budgets.ts";
 import { roundMoney } from "../session/spend/priced-usage.ts";
 import { derivedKey } from "./idempotency.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
@@ -112,21 +113,6 @@ interface Spent {
 interface Used {
   report: LoopReport;
   spent: Spent;
-}
-
-/** Returns what a session used at least: by its own figures, or by the calls that the host saw; null while unknown. */
-export function knownUse(
-  { cost, tokens_in, tokens_out, tokens_used, wire }: Pick<
-    UsageReport,
-    "cost" | "tokens_in" | "tokens_out" | "tokens_used" | "wire"
-  >,
-): { cost: number | null; tokens: number | null } {
-  const told = tokens_in === null && tokens_out === null ? tokens_used ?? null : (tokens_in ?? 0) + (tokens_out ?? 0);
-  if (wire === undefined) return { cost, tokens: told };
-  return {
-    cost: cost === null ? wire.cost : Math.max(cost, wire.cost ?? 0),
-    tokens: Math.max(told ?? 0, wire.tokens_in + wire.tokens_out),
-  };
 }
 
 /** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */

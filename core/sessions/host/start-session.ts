@@ -26,7 +26,8 @@ import {
 } from "../session/enforceable.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { NamedBudgets } from "../session/spend/named-budgets.ts";
-import { modelEndpoints, seesCalls, sharedBudget, unseen } from "../session/spend/seen-calls.ts";
+import type { SharedBudgets } from "../session/spend/shared-budgets.ts";
+import { modelEndpoints, needsSeenCalls, seesCalls, sharedBudget, unseen } from "../session/spend/seen-calls.ts";
 import type { Admitted, Candidate, PassedOverAdapter, Resumed, RunningSessionDeps } from "../session/admitted.ts";
 import { readProjectMemory } from "./context-files.ts";
 import { checkEnv, fitToPlugin, handedTrace, withTrace } from "./check-request.ts";
@@ -48,7 +49,7 @@ import type { WireRecords } from "../../records/wire/record-files.ts";
 import type { OpenedRecord } from "../../records/wire/wire-player.ts";
 import { openBox } from "./box/wire-boxes.ts";
 import { candidateRequests, type RecalledTurns } from "./talk/candidate-requests.ts";
-import { waitOf } from "./talk/empty-session.ts";
+import { hasNoTurn, waitOf } from "./talk/empty-session.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { Routes, Way } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -68,8 +69,9 @@ export interface SessionDeps
   attachments: AttachmentStore;
   /** Recorded calls of models. */
   records: WireRecords;
-  /** Budgets that sessions share. */
+  /** Budgets that sessions share: the operator's, and those of conversations with their forks. */
   budgets: NamedBudgets;
+  shared: SharedBudgets;
   networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
@@ -177,6 +179,7 @@ export async function admit(
   return {
     ...begun,
     account: await deps.budgets.open(request),
+    share: deps.shared.open(begun),
     box: await openBox({ ...begun, limits: first.plugin.limits, record, part }, records),
     ...waitOf(request, { follows, limits: first.plugin.limits }),
     candidates,
@@ -209,6 +212,7 @@ export function startSession(
 ): RunningSession {
   const { claim, networks, settings } = deps;
   const { sessionId: session_id, place, candidates: [{ plugin }] } = admitted;
+  admitted.share?.begin();
   // It opens while the working directory is looked at and the adapter starts.
   if (containsPrograms(plugin)) networks.prepare(localPorts(programNet(plugin)));
   return new RunningSession(admitted, {
@@ -264,9 +268,9 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
 async function makeCandidate(
   deps: AdmitDeps,
   { way, service, firstMode }: ServedWay & { firstMode: Way["access_mode"] },
-  { sessionId, client = "", request, place, contextFiles, recalled }: Pick<
+  { sessionId, client = "", request, follows = null, place, contextFiles, recalled }: Pick<
     Checked,
-    "sessionId" | "client" | "request" | "place" | "contextFiles" | "recalled"
+    "sessionId" | "client" | "request" | "follows" | "place" | "contextFiles" | "recalled"
   >,
 ): Promise<Candidate> {
   const { routes, settings } = deps;
@@ -280,20 +284,19 @@ async function makeCandidate(
     mode: way.access_mode,
     gateway: gateway?.program.binary ?? null,
   });
-  const isSeen = seesCalls(plugin, { endpoints, request: fitted, effective, secrets });
+  const isSeen = seesCalls(plugin, { mode: way.access_mode, endpoints, request: fitted, effective, secrets });
   const inCluster = settings.manifest?.cluster !== undefined;
   const budgets = deps.budgets.covering(fitted);
   const modes = [firstMode, way.access_mode];
   const paid = { modes, options: plugin.config, seesCalls: isSeen, endpoints, budgets, inCluster };
   const unenforced = unenforceableFields(fitted, plugin.manifest, paid);
-  if (unenforced.length > 0 && request.best_effort !== true) {
+  if (unenforced.length > 0 && request.best_effort !== true && !hasNoTurn(request, follows)) {
     const areShared = unenforced.every((field) => field.startsWith("budgets."));
-    const areSeen = unenforced.every((field) => field === "record" || field.startsWith("budgets."));
     const isUnpriced = areShared || unenforced.join() === "budget.cost" && !isPriced(fitted, paid);
     if (areShared && inCluster) throw sharedBudget(unenforced);
     const lacked = lackedAttachments(fitted.content ?? [], plugin.manifest);
     if (lacked.length === unenforced.length) throw takesNone(plugin.id, lacked);
-    if (areSeen && !isSeen) throw unseen(plugin.id, unenforced);
+    if (!isSeen && unenforced.every(needsSeenCalls)) throw unseen(plugin.id, unenforced);
     throw isUnpriced ? unpriced(plugin, fitted.model, unenforced) : unenforceable(plugin.id, unenforced);
   }
   // A limit of a client's own key, or of a place that it names, is no other session's.

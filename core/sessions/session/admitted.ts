@@ -29,6 +29,7 @@ import type { SessionGit } from "./session-git.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { SessionMessage, SessionTurns, TurnPrompt } from "./session-turns.ts";
 import type { SessionAccount } from "./spend/named-budgets.ts";
+import type { BudgetShare } from "./spend/shared-budgets.ts";
 import type { SessionUsage } from "./spend/usage-meter.ts";
 
 /** How an attempt on a candidate ended. */
@@ -177,6 +178,8 @@ export interface Admitted {
   readonly box: SessionBox | null;
   /** Null where no budget of the operator's covers it. */
   readonly account: SessionAccount | null;
+  /** Null where its request names no budget of cost or tokens. */
+  readonly share: BudgetShare | null;
   /** Number of the session's first turn in its conversation. */
   readonly firstTurn: number;
   /** Whether it begins without a turn: it waits for a message, or only says where its conversation goes on from. */

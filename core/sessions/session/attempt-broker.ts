@@ -10,7 +10,7 @@ import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import { attachedFile } from "./attached-files.ts";
 import { hostQuestions } from "./ask-host.ts";
 import type { AttemptDeps, Candidate } from "./admitted.ts";
-import { isCounted } from "./spend/seen-calls.ts";
+import { fetchesModel, isCounted } from "./spend/seen-calls.ts";
 
 interface AttemptBrokerOptions {
   number: number;
@@ -52,6 +52,7 @@ export function attemptBroker(
     containPrograms: containsPrograms(plugin),
     isReplay,
     isCounted: isCounted(session),
+    fetchesModel: fetchesModel(candidate.effective, candidate.accessMode),
     programNet: isReplay ? [] : programNet(plugin),
     refusedNet: {
       denied: () => host.deniedNow(plugin.id).net ?? [],

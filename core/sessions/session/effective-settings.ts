@@ -1,8 +1,9 @@
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EffectiveSettings, StopReason } from "../../../plugin-sdk/result.ts";
 import { idleMs } from "./attempt.ts";
-import { accepts } from "./enforceable.ts";
+import { accepts, reports } from "./enforceable.ts";
 import type { CompletedEvent, ErrorEvent } from "../../../plugin-sdk/events.ts";
+import { hasCeiling } from "./spend/shared-budgets.ts";
 import type { Candidate } from "./admitted.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 
@@ -20,7 +21,7 @@ export function effectiveSettings(
   },
 ): EffectiveSettings {
   const { request, plugin, accessMode, approval, unenforced, effective, seesCalls } = candidate;
-  const budget = heldBudget(candidate);
+  const budget = actingBudget(candidate);
   const wordsOnly = lastWord?.type === "completed" && lastWord.structured_output === undefined;
   const isHeld = accepts(plugin.manifest, "output_schema") && !wordsOnly;
   const held = <T>(field: string, value: T): T | null => (unenforced.includes(field) ? null : value);
@@ -34,9 +35,9 @@ export function effectiveSettings(
     max_turns: held("max_turns", request.max_turns ?? null),
     approval: approval.approval,
     budget,
-    ...(budget?.cost === undefined && budget?.tokens === undefined
-      ? {}
-      : { budget_basis: seesCalls ? "wire" as const : "reported" as const }),
+    ...(hasCeiling({ budget: budget ?? {} })
+      ? { budget_basis: seesCalls ? "wire" as const : "reported" as const }
+      : {}),
     workspace,
     access_mode: accessMode?.type ?? null,
     ...(outputSchema === undefined ? {} : { output_schema: isHeld ? "enforced" as const : "asked" as const }),
@@ -46,9 +47,11 @@ export function effectiveSettings(
   };
 }
 
-function heldBudget({ request, unenforced }: Candidate): EffectiveSettings["budget"] {
+/** The budget that ends the session: what is enforced, and what the agent reports. */
+function actingBudget({ request, unenforced, plugin: { manifest } }: Candidate): EffectiveSettings["budget"] {
+  const isReported = reports(manifest, "tokens") || reports(manifest, "cost");
   const budget = Object.entries(effectiveBudget(request) ?? {}).filter(([key]) =>
-    !unenforced.includes(`budget.${key}`)
+    !unenforced.includes(`budget.${key}`) || isReported && (key === "cost" || key === "tokens")
   );
   return budget.length === 0 ? null : Object.fromEntries(budget);
 }

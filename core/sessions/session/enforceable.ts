@@ -68,12 +68,13 @@ export const priceFields = ["input_per_1k_tokens", "output_per_1k_tokens"] as co
 /** Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce. */
 export function unenforceableFields(request: SessionRequest, manifest: Manifest, paid: Paid = {}): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
-  const { budget = {}, approval, content = [] } = request;
-  const counted = (held("tokens") || paid.seesCalls === true) &&
-    (manifest.access_modes ?? []).some(({ type }) => type === "api");
-  const meters = paid.seesCalls === true && paid.inCluster !== true;
+  const { approval, content = [] } = request;
+  // A replay asks no model.
+  const budget = request.replay_of === undefined ? request.budget ?? {} : {};
+  const meters = paid.seesCalls === true;
   // Without access modes there are no prices.
-  const prices = (paid.modes ?? []).every((mode) => mode !== null) && isPriced(request, paid);
+  const { modes = [null], endpoints: places = manifest.endpoints ?? [] } = paid;
+  const prices = modes.every((mode) => mode !== null) && isPriced(request, paid);
   const rows: [field: string, asked: boolean, holds: boolean][] = [
     ["model", request.model !== undefined, accepts(manifest, "model")],
     ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
@@ -86,14 +87,15 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest,
     ["max_turns", request.max_turns !== undefined, accepts(manifest, "max_turns") || held("turns")],
     ["approval", approval !== undefined && approval !== "all", held("permissions")],
     ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
-    ["record", request.record !== undefined, paid.seesCalls === true],
-    ["replay_of", request.replay_of !== undefined, (paid.endpoints ?? manifest.endpoints ?? []).length > 0],
-    ["budget.cost", budget.cost !== undefined, held("cost") || counted && isPriced(request, paid)],
-    ["budget.tokens", budget.tokens !== undefined, held("tokens") || paid.seesCalls === true],
+    ["record", request.record !== undefined, meters && places.length > 0],
+    ["replay_of", request.replay_of !== undefined, places.length > 0],
+    // An agent's word comes late, and may be wrong.
+    ["budget.cost", budget.cost !== undefined, meters && prices],
+    ["budget.tokens", budget.tokens !== undefined, meters],
     ...(paid.budgets ?? []).map(([name, { cost }]): typeof rows[number] => [
       `budgets.${name}`,
       true,
-      meters && (cost === undefined || prices),
+      meters && paid.inCluster !== true && (cost === undefined || prices),
     ]),
     ["budget.turns", budget.turns !== undefined, held("turns")],
     ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],

@@ -3,6 +3,7 @@ import type {
   AttemptStartedEvent,
   CapabilityEvent,
   Envelope,
+  Follows,
   GitEvent,
   SessionStartedEvent,
   TurnEndedEvent,
@@ -17,6 +18,7 @@ import { EventRules } from "./event-rules.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
+import { type KnownUse, knownUse } from "./spend/shared-budgets.ts";
 import { UsageMeter } from "./spend/usage-meter.ts";
 
 /** Facts about the host that ran the session. */
@@ -81,8 +83,9 @@ export interface Resumable {
   agent_session_id: string | null;
   /** Number of sessions that have continued that agent's session already. */
   times: number;
-  /** Cost and tokens of the session so far; null where they are not known. */
-  used: { cost: number | null; tokens: number | null };
+  /** Cost and tokens of the session so far. */
+  used: KnownUse;
+  follows: Follows | null;
   conversation_id: string;
   /** The turn that was cut off. */
   turn: number;
@@ -208,11 +211,25 @@ class InterruptedSession {
       adapter_id: this.#last.adapter.id,
       agent_session_id: this.#agentSessionId,
       times: event.times_resumed ?? 0,
-      used: { cost: this.#usage.cost, tokens: this.#usage.tokens },
+      used: this.used,
+      follows: event.follows ?? null,
       conversation_id,
       turn: this.#turn ?? turn + 1,
       pending: this.#mailbox.pending,
     };
+  }
+
+  /** Returns the session whose budget it shares; undefined where that is its own, or none. */
+  get budgetOf(): string | undefined {
+    return this.#first?.event.follows?.budget?.of;
+  }
+
+  /** Returns its cost and tokens, also of one that has ended; null where they are not known. */
+  get used(): KnownUse {
+    const last = this.#last?.event;
+    return last?.type === "session_ended"
+      ? knownUse(last.result.usage)
+      : { cost: this.#usage.cost, tokens: this.#usage.tokens };
   }
 
   /** Returns the events to add; null for a session without any events, and for one that has ended. */

@@ -87,7 +87,7 @@ function reasonFor(code: ErrorCode): StopReason {
 /** Returns the code of the error with which the host stops a session for a reason. */
 export function codeOfStop(reason: StopReason): ErrorCode {
   if (reason === "timeout" || reason === "idle_timeout" || reason === "interrupted") return reason;
-  return reason.startsWith("budget_") ? "limit_exceeded" : "fatal";
+  return reason.startsWith("budget_") ? "budget_exceeded" : "fatal";
 }
 
 /** Work of an agent before it failed. */

@@ -4,7 +4,7 @@ import type { WireAnswer, WireFollower, WireHead, WireRequest } from "./wire.ts"
 
 /** Asks the wires of a place about a request: those that follow it, and the first one that answers it. */
 export function beginWires(
-  { url, wires = [] }: EgressEndpoint,
+  { url, wires = [] }: Pick<EgressEndpoint, "url" | "wires">,
   request: Omit<WireRequest, "base">,
 ): { followers: WireFollowers; answer: WireAnswer | null } {
   const followers = new WireFollowers();
@@ -47,6 +47,10 @@ export class WireFollowers implements Required<WireFollower> {
 
   received(piece: Buffer): void {
     this.#each((one) => one.received?.(piece));
+  }
+
+  isComplete(): boolean {
+    return this.#all.some((one) => one.isComplete?.() === true);
   }
 
   /** Only the first call counts. */

@@ -37,6 +37,8 @@ export interface WireFollower {
   answered?(head: WireHead): void;
   /** The next bytes of the answer's body, without the marks of its chunks, and with its keys covered. */
   received?(piece: Buffer): void;
+  /** Whether the answer has told all that is read of it: little more will come. */
+  isComplete?(): boolean;
   /** Called once, last. @param isWhole whether the answer came to its end and was passed on */
   ended?(isWhole: boolean): void;
 }

@@ -5,6 +5,7 @@ import { readUrl } from "../../ground/config/net-target.ts";
 import type { Operations } from "../channel/operations.ts";
 import type { ByteReader } from "../../ground/platform/files/byte-reader.ts";
 import { type NetworkResponse, sendRequest } from "../../ground/platform/net/network.ts";
+import { sendFollowed } from "../agent/followed-fetch.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { parseUrl, reachTarget } from "./reach-target.ts";
 import { checkHeaders, headersSchema, withoutCredentials } from "./request-headers.ts";
@@ -85,7 +86,12 @@ async function follow(scope: BrokerScope, first: Hop): Promise<NetworkResponse> 
 async function sendHop(scope: BrokerScope, { url, method, headers, body }: Hop): Promise<NetworkResponse> {
   const { limits, permissions } = scope.options;
   const maxBytes = Math.min(limits.response_bytes, permissions.limits?.response_bytes ?? Infinity);
-  return await reachTarget(scope, { url, headers }, (way) => sendRequest(url, { ...way, method, body, maxBytes }));
+  return await reachTarget(scope, { url, headers }, (way) =>
+    sendFollowed(
+      scope.options,
+      { url, method, headers, body },
+      () => sendRequest(url, { ...way, method, body, maxBytes }),
+    ));
 }
 
 function nextHop(hop: Hop, { status, location }: { status: number; location: string }): Hop {

@@ -114,6 +114,8 @@ export interface SessionBrokerOptions {
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** They follow the requests to those for which the host has a key, in this order; absent: none does. */
   wires?: readonly Wire[] | undefined;
+  /** The adapter itself calls a model, having no programs: the wires follow its own requests, too; default: no. */
+  fetchesModel?: boolean | undefined;
   /** Calls of the model count in a budget or are recorded: a program reaches the model by the endpoint alone; default: no. */
   isCounted?: boolean | undefined;
   /**

@@ -4,6 +4,7 @@ import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import type { Operations } from "../channel/operations.ts";
 import type { MessageSocket } from "../../ground/platform/net/web-socket.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
+import { refuseUnreadable } from "../agent/followed-fetch.ts";
 import { parseUrl, reachTarget } from "./reach-target.ts";
 import { checkHeaders, headersSchema } from "./request-headers.ts";
 
@@ -55,6 +56,7 @@ async function openSocket(scope: BrokerScope, { url: text, options }: OpenArgs):
   const url = parseUrl(text, ["ws:", "wss:"]);
   // No server is sent a fragment, and the library takes none.
   url.hash = "";
+  refuseUnreadable(scope.options, url);
   const headers = checkHeaders(options.headers ?? {});
   const { openWebSocket } = await import("../../ground/platform/net/web-socket.ts");
   return await reachTarget(scope, { url, headers }, (way) => openWebSocket(url, { ...way, maxMessage, maxWaiting }));

@@ -165,11 +165,11 @@ describe("LocalConversations", () => {
   test("the next session gets the rest of the budget, and none where nothing is left", async () => {
     const setting = await made();
     const { conversations } = setting.host.sessions;
-    const first = await begun(setting, "remembers", { budget: { tokens: 70 } });
+    const first = await begun(setting, "remembers", { budget: { tokens: 70 }, best_effort: true });
     const second = await conversations.say(first, text("two"));
     expect((await startOf(setting, second.session_id)).requested.budget).toEqual({ tokens: 30 });
     await outputOf(setting, second.session_id);
-    expect(await errorOf(conversations.say(first, text("three")))).toMatchObject({ code: "limit_exceeded" });
+    expect(await errorOf(conversations.say(first, text("three")))).toMatchObject({ code: "budget_exceeded" });
     const third = await conversations.say(first, text("three", { with: { budget: { tokens: 50 } } }));
     expect((await startOf(setting, third.session_id)).requested.budget).toEqual({ tokens: 50 });
   });

@@ -205,11 +205,11 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
     const made = await openHost();
     const code = adapterCode(`    for (let n = 0; n < 2; n++) yield ${event};\n    await ctx.sleep(1e8);`);
     await made.add("spender", { code, manifest: `reports: [${name}]` }, settings);
-    const { result, events } = await made.run("spender", { budget });
+    const { result, events } = await made.run("spender", { budget, best_effort: true });
     expect(result).toMatchObject({
       outcome: "error",
       stop_reason: `budget_${name}`,
-      error: { code: "limit_exceeded" },
+      error: { code: "budget_exceeded" },
     });
     expect(checkSession(events)).toEqual([]);
   });
@@ -220,7 +220,10 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
       `    yield { type: "usage", scope: "session", tokens_in: 5, tokens_out: 5, tokens_cached: null, cost: 1 };\n    yield ${completed};`,
     );
     await made.add("thrifty", { code, manifest: "reports: [cost, tokens, turns, tool_calls]" }, settings);
-    const { result } = await made.run("thrifty", { budget: { cost: 1, tokens: 10, turns: 1, tool_calls: 0 } });
+    const { result } = await made.run("thrifty", {
+      budget: { cost: 1, tokens: 10, turns: 1, tool_calls: 0 },
+      best_effort: true,
+    });
     expect(result.outcome).toBe("completed");
   });
 

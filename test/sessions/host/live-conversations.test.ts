@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { RewoundTalks } from "../../../core/sessions/host/state/rewound-talks.ts";
 import { LocalConversations } from "../../../core/sessions/host/conversations.ts";
+import { SharedBudgets } from "../../../core/sessions/session/spend/shared-budgets.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
@@ -56,6 +57,7 @@ class FakeHost {
   readonly conversations = new LocalConversations({
     journal: this.journal,
     log: new MergedLog(this.journal),
+    shared: new SharedBudgets(),
     find: (id) => this.running.find((one) => one.id === id)?.live,
     ofConversation: () => this.running.at(-1)?.live,
     record: (id) =>

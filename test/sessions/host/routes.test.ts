@@ -288,7 +288,7 @@ describe("access modes", () => {
       access_mode: "api",
     });
     expect((await made.host.agents())[0]?.access_mode?.current).toEqual({ requests: 1, tokens: 750 });
-    const stopped = await made.run("alpha", { budget: { cost: 0.05 } });
+    const stopped = await made.run("alpha", { budget: { cost: 0.05 }, best_effort: true });
     expect(stopped.result.stop_reason).toBe("budget_cost");
   });
 

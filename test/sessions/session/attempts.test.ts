@@ -295,7 +295,7 @@ describe("budgets", () => {
     ] as const,
   )("%j ends the session with %s", async (budget, stop_reason) => {
     const { result } = await run([works(usage, usage, call)], { budget });
-    expect(result).toMatchObject({ outcome: "error", stop_reason, error: { code: "limit_exceeded" } });
+    expect(result).toMatchObject({ outcome: "error", stop_reason, error: { code: "budget_exceeded" } });
     expect(result.attempts).toHaveLength(1);
   });
 

@@ -51,10 +51,12 @@ test("an adapter that accepts and reports everything can be held to everything",
     accepts: ["model", "continue_from", "mcp_servers", "effort", "plan", "fork", "continue_at"],
     reports: ["tokens", "cost", "turns", "tool_calls", "permissions"],
   };
-  expect(unenforceableFields({ ...asked, ...everything }, manifest)).toEqual([]);
+  // But to what its agent may spend: the host holds that.
+  const beyond = ["budget.cost", "budget.tokens"];
+  expect(unenforceableFields({ ...asked, ...everything }, manifest)).toEqual(beyond);
 });
 
-test("what is counted in tokens can be limited in money where a price is known", () => {
+test("a budget holds where the host sees the calls, whatever the agent reports, of money where they have a price", () => {
   const api = {
     type: "api" as const,
     priority: 1,
@@ -63,9 +65,13 @@ test("what is counted in tokens can be limited in money where a price is known",
     max_tokens: 1,
     pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: "USD" },
   };
-  const request = { ...asked, budget: { cost: 1 } };
-  expect(unenforceableFields(request, { ...bare, reports: ["tokens"] })).toEqual(["budget.cost"]);
-  expect(unenforceableFields(request, { ...bare, reports: ["tokens"], access_modes: [api] })).toEqual([]);
+  const request = { ...asked, budget: { cost: 1, tokens: 1 } };
+  const reporter: Manifest = { ...bare, reports: ["tokens", "cost"], access_modes: [api] };
+  expect(unenforceableFields(request, reporter, { modes: [api] })).toEqual(["budget.cost", "budget.tokens"]);
+  expect(unenforceableFields(request, bare, { modes: [api], seesCalls: true })).toEqual([]);
+  expect(unenforceableFields(request, bare, { modes: [null], seesCalls: true })).toEqual(["budget.cost"]);
+  // A replay asks no model.
+  expect(unenforceableFields({ ...request, replay_of: "s" }, bare)).toEqual(["replay_of"]);
 });
 
 test("a cost is no limit where the model has no known price, whoever would name one", () => {
@@ -78,7 +84,7 @@ test("a cost is no limit where the model has no known price, whoever would name 
   const request = { ...asked, budget: { cost: 1 } };
   const options = { input_per_1k_tokens: 1, output_per_1k_tokens: 0 };
   const open = (model: string | undefined, paid: Parameters<typeof unenforceableFields>[2]) =>
-    unenforceableFields({ ...request, ...(model && { model }) }, manifest, paid);
+    unenforceableFields({ ...request, ...(model && { model }) }, manifest, { seesCalls: true, ...paid });
   expect(open(undefined, { modes: [unpriced] })).toEqual(["budget.cost"]);
   expect(open(undefined, { modes: [unpriced], options: { input_per_1k_tokens: 1 } })).toEqual(["budget.cost"]);
   expect(open(undefined, { modes: [unpriced], options })).toEqual([]);
@@ -89,7 +95,6 @@ test("a cost is no limit where the model has no known price, whoever would name 
   expect(open("another", { modes: [priced] })).toEqual(["budget.cost"]);
   expect(open(undefined, { modes: [local] })).toEqual([]);
   expect(open(undefined, { modes: [unpriced, local] })).toEqual(["budget.cost"]);
-  expect(unenforceableFields(request, { ...manifest, reports: ["tokens", "cost"] }, { modes: [unpriced] })).toEqual([]);
 });
 
 test("a budget of the operator's holds where the host sees the calls, of money where they have prices too", () => {

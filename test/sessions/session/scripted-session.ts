@@ -106,6 +106,7 @@ export class ScriptedSession {
       follows: null,
       firstTurn: 1,
       account: null,
+      share: null,
       box: null,
       ...waitOf(asked, { follows: null, limits: { keep_ms: asked.keep_ms ?? 0 } }),
       candidates: [first!, ...others],

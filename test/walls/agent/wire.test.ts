@@ -15,6 +15,7 @@ function follower(): { told: string[]; follower: Required<Omit<WireFollower, "un
       refused: () => null,
       sent: (piece) => void told.push(`sent ${piece}`),
       answered: ({ status, headers }) => void told.push(`answered ${status} ${JSON.stringify(headers)}`),
+      isComplete: () => false,
       received: (piece) => void told.push(`received ${piece}`),
       ended: (isWhole) => void told.push(`ended ${isWhole}`),
     },

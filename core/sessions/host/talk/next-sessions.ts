@@ -1,10 +1,17 @@
-import { attachmentsOf, type ForkRequest, type SaidMessage, textOf } from "../../../../plugin-sdk/conversation.ts";
+import {
+  attachmentsOf,
+  type ForkRequest,
+  type MessageTerms,
+  type SaidMessage,
+  textOf,
+} from "../../../../plugin-sdk/conversation.ts";
 import type { Follows } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { randomId } from "../../../ground/platform/files/hash.ts";
 import type { SessionRecord } from "../../../records/journal/session-record.ts";
+import { hasCeiling, knownUse, nothing } from "../../session/spend/shared-budgets.ts";
 import type { SessionMessage } from "../../session/session-turns.ts";
 import type { LiveSession } from "../live-sessions.ts";
 import type { LiveStartOptions } from "../start-session.ts";
@@ -13,6 +20,7 @@ import { unknownSession } from "../session-handle.ts";
 import type { MessageCaller, RunSessionOptions } from "../session-host.ts";
 import { conversationIn, type SessionTalk } from "../session-talk.ts";
 import { forkPoint } from "./fork-point.ts";
+import { type Drawn, drawnBudget, type DrawnDeps } from "./drawn-budget.ts";
 import type { KnownTalks } from "./known-talks.ts";
 import { type OwnSessions, recall } from "./recall.ts";
 import { type LinePart, turnLine } from "./turn-line.ts";
@@ -21,7 +29,7 @@ import { type LinePart, turnLine } from "./turn-line.ts";
 type NextSession = Pick<LiveStartOptions, "recalled" | "begins" | "filesOf" | "placeOf"> & { follows: Follows };
 
 /** Collaborators of {@link NextSessions}. */
-export interface NextSessionsDeps {
+export interface NextSessionsDeps extends DrawnDeps {
   talks: KnownTalks;
   /** Returns what is known of a session, also of other hosts and deleted ones; null for an unknown one. */
   record(id: string): Promise<SessionRecord | null>;
@@ -55,7 +63,8 @@ export class NextSessions {
     const { head, oldest, talk, turn } = await this.#head(conversation);
     const words = { prompt: textOf(content), content: attachmentsOf(content), output_schema, traceparent };
     const adapter = terms.agent ?? await this.#openAgent(talk, oldest);
-    const wanted = nextRequest(talk, { ...words, with: { ...terms, agent: adapter } });
+    const drawn = await this.#drawn(talk, true);
+    const wanted = nextRequest(talk, { ...words, with: { ...terms, agent: adapter }, used: drawn?.used ?? null });
     const request = await caller.admit?.(wanted) ?? wanted;
     const recalled = await this.#recall({ session_id: head }, { adapter, goesOn: { conversation, turn } });
     demandEnv(talk, request);
@@ -67,6 +76,7 @@ export class NextSessions {
       why: adapter !== talk.adapter ? "agent" : isOtherThan(talk.requested, terms) ? "terms" : "message",
       memory: recalled.memory,
       message: { message_id, by },
+      ...sharedBudget(drawn, terms),
     };
     const live = await this.#deps.start(
       { ...request, ...recalled.request },
@@ -87,8 +97,8 @@ export class NextSessions {
   ): Promise<string> {
     const { at, talk, workspace } = await this.#pointOf(conversation, { request: wish, act: "fork" });
     const terms = omitUndefined({ agent, model });
-    // It has a budget of its own.
-    const same = nextRequest({ ...talk, usage: null }, { prompt, content: [], traceparent, with: terms });
+    const drawn = await this.#drawn(talk, prompt !== "");
+    const same = nextRequest(talk, { prompt, content: [], traceparent, with: terms, used: drawn?.used ?? null });
     const wanted: SessionRequest = { ...same, workspace: workspace === "worktree" ? "worktree" : "inplace" };
     const request = await caller.admit?.(wanted) ?? wanted;
     if (prompt !== "") demandEnv(talk, request);
@@ -112,6 +122,7 @@ export class NextSessions {
           why: "fork",
           memory: recalled.memory,
           ...(prompt === "" ? {} : { message }),
+          ...sharedBudget(drawn),
         },
         recalled,
         begins,
@@ -133,7 +144,7 @@ export class NextSessions {
 
   /**
    * Prepares the session that says from which turn the talk goes on, and returns what begins it.
-   * @throws {BulkheadError} `not_found`, `busy`, `limit_exceeded`, `forbidden`
+   * @throws {BulkheadError} `not_found`, `busy`, `budget_exceeded`, `forbidden`
    */
   async rewound(
     conversation: string,
@@ -141,7 +152,8 @@ export class NextSessions {
   ): Promise<(sessionId: string) => Promise<void>> {
     const { talk: { session_id, adapter } } = await this.#pointOf(conversation, { request: { at: to }, act: "rewind" });
     const { head, talk } = await this.#head(conversation);
-    const wanted = nextRequest(talk, { prompt: "", content: [], with: { agent: adapter } });
+    const drawn = await this.#drawn(talk, false);
+    const wanted = nextRequest(talk, { prompt: "", content: [], with: { agent: adapter }, used: drawn?.used ?? null });
     const request = await caller.admit?.(wanted) ?? wanted;
     const { memory } = await this.#recall({ session_id, turn: to }, { adapter });
     return async (sessionId) => {
@@ -149,12 +161,30 @@ export class NextSessions {
         request,
         { adapter, sessionId, artifacts: "none", ...omitUndefined({ client: caller.client }) },
         {
-          follows: { conversation_id: conversation, session_id, turn: to, why: "rewind", memory },
+          follows: {
+            conversation_id: conversation,
+            session_id,
+            turn: to,
+            why: "rewind",
+            memory,
+            ...sharedBudget(drawn),
+          },
           placeOf: head,
         },
       );
       await live.result;
     };
+  }
+
+  /**
+   * Returns what was used of a session's budget since it began; null without a budget of cost or tokens. One that has no turn
+   * hands on the budget as it got it.
+   */
+  async #drawn({ session_id, requested, follows, usage }: SessionTalk, hasTurn: boolean): Promise<Drawn | null> {
+    if (!hasCeiling(requested)) return null;
+    if (!hasTurn) return { used: nothing, budget: follows?.budget ?? { of: session_id, ...nothing } };
+    const used = usage === null ? { cost: null, tokens: null } : knownUse(usage);
+    return await drawnBudget({ session_id, follows, used }, this.#deps);
   }
 
   /** Finds a turn of a conversation, also one that was taken back, and its newest session. */
@@ -238,6 +268,11 @@ export class NextSessions {
     }
     return false;
   }
+}
+
+/** The budget that a session shares; none with one of its own. */
+function sharedBudget(drawn: Drawn | null, { budget = {} }: MessageTerms = {}): Pick<Follows, "budget"> {
+  return drawn === null || hasCeiling({ budget }) ? {} : { budget: drawn.budget };
 }
 
 function stillRunning(sessionId: string): BulkheadError {

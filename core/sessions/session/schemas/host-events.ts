@@ -50,6 +50,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
       why: oneOf(["message", "restart", "machine_lost", "rewind", "fork", "agent", "terms"] as const),
       memory,
       message: Type.Optional(Type.Object({ message_id: text, by: Type.Object({ client: text }) })),
+      budget: Type.Optional(Type.Object({ of: text, cost: Type.Number(), tokens: count })),
     })),
     copied: Type.Optional(Type.Object({ files: count, bytes: count })),
   })),

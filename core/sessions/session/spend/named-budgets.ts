@@ -82,7 +82,7 @@ export class NamedBudgets {
 
   /**
    * Begins to count for a session; null where no budget covers it.
-   * @throws {BulkheadError} `limit_exceeded` where one is spent and the session has something to do; `journal_error`
+   * @throws {BulkheadError} `budget_exceeded` where one is spent and the session has something to do; `journal_error`
    */
   async open(request: SessionRequest): Promise<SessionAccount | null> {
     if (this.covering(request).length === 0) return null;
@@ -240,7 +240,7 @@ function untilOf(per: BudgetSettings["per"], since: number): string | null {
 function spentError({ name, message, until }: SpentNamed): BulkheadError {
   const again = until === null ? "" : ` It begins again at ${until}.`;
   return new BulkheadError(
-    "limit_exceeded",
+    "budget_exceeded",
     `Cannot start a session: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
     {
       hint: `Raise budgets.${name} in bulkhead.yaml and reload.${again}`,

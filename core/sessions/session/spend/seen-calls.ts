@@ -6,6 +6,7 @@ import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { containsPrograms, mayRunFree } from "../../../packages/permissions/contained-programs.ts";
+import { hasCeiling } from "./shared-budgets.ts";
 
 /**
  * Returns the endpoints of a plugin's programs in an access mode. Where the manifest sets the variable of the address itself,
@@ -21,8 +22,14 @@ export function modelEndpoints(
     .map((endpoint) => ({ ...endpoint, url: cli?.env_vars?.[endpoint.base_url] ?? endpoint.url }));
 }
 
+/** Whether an adapter calls its model itself, by the host: it may start no program, and has a model of an API or of a machine. */
+export function fetchesModel({ run = [] }: Permissions, mode: AccessMode | null): boolean {
+  return run.length === 0 && (mode?.type === "api" || mode?.type === "local");
+}
+
 /** Request and permissions of a session. */
 interface Allowed {
+  mode: AccessMode | null;
   endpoints: readonly ModelEndpoint[];
   request: Pick<SessionRequest, "env" | "model">;
   effective: Permissions;
@@ -30,13 +37,15 @@ interface Allowed {
 }
 
 /**
- * Whether the calls of an agent's model pass through the host: it holds the key, and the programs that need it are
- * contained. An agent may still use a login of its own, which its calls then show.
+ * Whether the calls of an agent's model pass through the host: the adapter makes them itself, or the host holds the key, and
+ * the programs that need it are contained. An agent may still use a login of its own, which its calls then show.
  */
 export function seesCalls(
   plugin: Plugin,
-  { endpoints, request: { env = {}, model = "" }, effective: { run = [] }, secrets }: Allowed,
+  { mode, endpoints, request: { env = {}, model = "" }, effective, secrets }: Allowed,
 ): boolean {
+  if (fetchesModel(effective, mode)) return true;
+  const { run = [] } = effective;
   const { cli } = plugin.manifest;
   const programs = run.filter(({ binary }) => endpoints.some(({ program }) => program === binary));
   if (!containsPrograms(plugin) || programs.length === 0) return false;
@@ -49,12 +58,18 @@ export function seesCalls(
   );
 }
 
+/** Whether a field of a request holds only where the host sees the calls of the agent's model. */
+export function needsSeenCalls(field: string): boolean {
+  return field === "record" || field === "budget.cost" || field === "budget.tokens" || field.startsWith("budgets.");
+}
+
 /** Makes the error for a session whose calls the host does not see. */
 export function unseen(pluginId: string, fields: readonly string[]): BulkheadError {
   const budgets = fields.filter((field) => field !== "record");
   const act = budgets.length === 0 ? "record" : `be held to ${budgets.join(", ")}`;
   return new BulkheadError("unenforceable", `Adapter "${pluginId}" cannot ${act}: its calls do not pass the host.`, {
-    hint: "They do where the host holds the key of the agent's model: set the key, and leave the agent in its walls.",
+    hint: "They do where the host holds the key of the agent's model: set the key, and leave the agent in its walls." +
+      (budgets.length === 0 ? "" : " Or set best_effort: then the session ends once its agent reports too much."),
     details: { fields: [...fields] },
   });
 }
@@ -78,8 +93,8 @@ interface Counted {
 }
 
 /** Whether what a session uses counts in a budget. */
-export function isBudgeted({ request: { budget }, account }: Counted): boolean {
-  return account !== null || budget?.cost !== undefined || budget?.tokens !== undefined;
+export function isBudgeted({ request, account }: Counted): boolean {
+  return account !== null || hasCeiling(request);
 }
 
 /** Whether each call of a session's model must be seen. */

@@ -4,7 +4,7 @@ import type { StopReason, UsageReport } from "../../../../plugin-sdk/result.ts";
 import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import type { MeteredCall } from "../../../walls/agent/meter/meter.ts";
 import type { AttemptDeps, Candidate } from "../admitted.ts";
-import { exceededBudget, spentBudget } from "../effective-settings.ts";
+import { exceededBudget, spentBudget, type Used } from "../effective-settings.ts";
 import type { SessionStops } from "../session-stops.ts";
 import { codeOfStop } from "../verdict.ts";
 import { isBudgeted } from "./seen-calls.ts";
@@ -51,25 +51,34 @@ export class SessionBudget {
     this.#deps.session.account?.settle(usage);
   }
 
+  /** What counts in the session's own budget: its usage, and that of others that share the budget. */
+  get #used(): Used {
+    const { session: { share }, usage, rules } = this.#deps;
+    const { cost, tokens, turns } = usage.all;
+    const counts = { turns, tool_calls: rules.toolCalls };
+    if (share === null) return { cost, tokens, ...counts };
+    share.count({ cost, tokens });
+    const others = share.others();
+    return { cost: (cost ?? 0) + others.cost, tokens: (tokens ?? 0) + others.tokens, ...counts };
+  }
+
   /** Looks whether the budget is passed. */
   hold(): void {
-    const { session: { request }, usage, rules, stops, stop } = this.#deps;
+    const { session: { request }, usage, stops, stop } = this.#deps;
     if (request.budget === undefined && request.max_turns === undefined) return;
-    const { cost, tokens, turns, isSeen } = usage.all;
-    const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    const exceeded = exceededBudget(this.#used, request);
     if (exceeded === null) return;
     const { reason, message } = exceeded;
-    const isHeld = isSeen && (reason === "budget_cost" || reason === "budget_tokens");
+    const isHeld = usage.all.isSeen && (reason === "budget_cost" || reason === "budget_tokens");
     if (isHeld) stops.endAfterTurn(reason, { code: codeOfStop(reason), message });
     else stop(reason, message);
   }
 
   /** Returns why the agent's model is not to be called; null while it may be. @param isRead whether the call's figures are */
   spent(isRead: boolean): string | null {
-    const { session, usage, rules, stops, stop } = this.#deps;
+    const { session, stops, stop } = this.#deps;
     const { request, account } = session;
-    const { cost, tokens, turns } = usage.all;
-    const own = spentBudget({ cost, tokens, turns, tool_calls: rules.toolCalls }, request);
+    const own = spentBudget(this.#used, request);
     const shared = own === null ? account?.spent() ?? null : null;
     const spent = own ?? shared;
     if (spent === null) return isRead || !isBudgeted(session) ? null : unread;

@@ -94,6 +94,10 @@ class MeteredExchange implements WireFollower {
     this.#reader.push(piece);
   }
 
+  isComplete(): boolean {
+    return this.#reader.facts.isFinal;
+  }
+
   #goesOut(): void {
     if (!this.#wasSent) this.#deps.onRequest();
     this.#wasSent = true;

@@ -36,7 +36,7 @@ describe("a budget of bulkhead.yaml", () => {
     const { message } = second.error!;
     expect(second).toMatchObject({
       stop_reason: "budget_cost",
-      error: { code: "limit_exceeded", details: { budget: "team-a" } },
+      error: { code: "budget_exceeded", details: { budget: "team-a" } },
     });
     expect(message).toBe('The budget "team-a" of 3 a day is spent.');
     expect(second.output).toContain("End your work now.");
@@ -52,7 +52,7 @@ describe("a budget of bulkhead.yaml", () => {
       spent_tokens: 3000,
     }]);
     await expect(next.run(calls(1), teamA)).rejects.toMatchObject({
-      code: "limit_exceeded",
+      code: "budget_exceeded",
       message: 'Cannot start a session: the budget "team-a" of 3 a day is spent.',
     });
     expect((await next.run(calls(1))).stop_reason).toBe("end_turn");

@@ -24,6 +24,8 @@ export interface RecordedAgent {
   project: string;
   test: TestHost;
   model: FakeModel;
+  /** Where the model is. */
+  url: string;
   git(...args: string[]): string;
   /** Runs a script to its end. `ask BODY` in it calls the model and prints its answer. */
   run(script: string, request?: Partial<SessionRequest>): Promise<SessionResult>;
@@ -131,6 +133,7 @@ export async function recordedAgent(
     project,
     test,
     model,
+    url,
     git,
     run: (script, request = {}) =>
       start({ prompt: ask + script, record: "wire", env: { MODEL_KEY: key, MODEL_URL: url }, ...request }),

@@ -6,6 +6,7 @@ import { readListed } from "../../../../core/sessions/host/state/moved-messages.
 import { RewoundTalks } from "../../../../core/sessions/host/state/rewound-talks.ts";
 import { endOpenSessions } from "../../../../core/sessions/host/state/recover.ts";
 import type { EarlierTurn, KeptSession, Resumed } from "../../../../core/sessions/session/admitted.ts";
+import { SharedBudgets } from "../../../../core/sessions/session/spend/shared-budgets.ts";
 import { MergedLog } from "../../../../core/sessions/session/merged-log.ts";
 import { sessionPages } from "../../../../core/records/journal/read-page.ts";
 import { randomId } from "../../../../core/ground/platform/files/hash.ts";
@@ -37,6 +38,8 @@ const noFiles = () => Promise.reject(new Error("It has no files."));
  * The parts of a host that carry messages, joined as a host joins them: its log, its sessions, their conversations, and what
  * is done at its start with what a former host left. Its adapters are scripts, and its disk is the test's.
  */
+const shared = new SharedBudgets();
+
 export class ModelHost {
   /** Set once it is open. */
   conversations!: LocalConversations;
@@ -76,7 +79,7 @@ export class ModelHost {
       start: (request: SessionRequest, run: RunSessionOptions, terms: StartTerms) => this.#start(request, run, terms),
     };
     const attachments = { name: () => Promise.resolve() };
-    const deps = { journal, registry: { get: () => plugin }, sessions, attachments, writeLog };
+    const deps = { journal, shared, registry: { get: () => plugin }, sessions, attachments, writeLog };
     const resume = isStaying ? resumer(deps) : undefined;
     const former = { runtime: null, hostVersion: "1.0.0", end: "host_restarted" } as const;
     await endOpenSessions({ journal, log: this.#log, former, resume, writeLog });
@@ -89,6 +92,7 @@ export class ModelHost {
     return new LocalConversations({
       journal,
       log: this.#log,
+      shared,
       find: (id) => this.#running.get(id),
       ofConversation: (id) => this.ofConversation(id),
       record: async (id) => await written().then(() => journal.session(id)),

@@ -50,7 +50,7 @@ describe("a budget that sessions share", () => {
       message: 'The budget "daily" of 3 a day is spent.',
       until: new Date(2026, 5, 1).toISOString(),
     });
-    await expect(named.open(asked)).rejects.toMatchObject({ code: "limit_exceeded", details: { budget: "daily" } });
+    await expect(named.open(asked)).rejects.toMatchObject({ code: "budget_exceeded", details: { budget: "daily" } });
     // Midnight, and another month.
     clock.now = new Date(2026, 5, 1).getTime();
     expect(account.spent()).toBeNull();
@@ -68,7 +68,7 @@ describe("a budget that sessions share", () => {
     const { named, spans } = budgetsOf(budgets, { past });
     await Promise.all([named.report(), named.open({ ...asked, labels: { team: "b" } }), named.report()]);
     expect(spans).toEqual([{ since: new Date(2026, 4, 31).getTime(), until: expect.any(Number) }]);
-    await expect(named.open({ ...asked, labels: { team: "a" } })).rejects.toMatchObject({ code: "limit_exceeded" });
+    await expect(named.open({ ...asked, labels: { team: "a" } })).rejects.toMatchObject({ code: "budget_exceeded" });
     // A reload: another most is no other coverage, a new one is read.
     budgets["a"] = { labels: { team: "a" }, per: "day", tokens: 11 };
     budgets["all"] = { per: "day", cost: 5 };
@@ -88,7 +88,7 @@ describe("a budget that sessions share", () => {
 
   test("begins no session once it is spent, but one that only waits", async () => {
     const { named } = budgetsOf({ none: { cost: 0 } });
-    await expect(named.open(asked)).rejects.toMatchObject({ code: "limit_exceeded" });
+    await expect(named.open(asked)).rejects.toMatchObject({ code: "budget_exceeded" });
     expect(await named.open({ ...asked, prompt: "" })).not.toBeNull();
   });
 

@@ -1,7 +1,7 @@
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
 import { unenforceableFields } from "../../../../core/sessions/session/enforceable.ts";
-import { modelEndpoints, seesCalls } from "../../../../core/sessions/session/spend/seen-calls.ts";
+import { fetchesModel, modelEndpoints, seesCalls } from "../../../../core/sessions/session/spend/seen-calls.ts";
 import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
 import type { Plugin } from "../../../../core/packages/manifest/plugin.ts";
 import type { RunPermission } from "../../../../plugin-sdk/permissions.ts";
@@ -24,10 +24,18 @@ function isSeen(
   secrets = new Map<string, string>(),
 ): boolean {
   const endpoints = modelEndpoints(plugin.manifest, { mode: null, gateway: null });
-  return seesCalls(plugin, { endpoints, request, effective: plugin.grant, secrets });
+  return seesCalls(plugin, { mode: null, endpoints, request, effective: plugin.grant, secrets });
 }
 
 afterEach(() => void delete process.env["SEEN_CALLS_KEY"]);
+
+test("fetchesModel: an adapter that may start no program calls its model itself", () => {
+  const api: AccessMode = { type: "api", priority: 1, enabled: true, model: "m", max_tokens: 1 } as AccessMode;
+  expect(fetchesModel({ net: ["api.example.com"] }, api)).toBe(true);
+  expect(fetchesModel({ run: [run] }, api)).toBe(false);
+  expect(fetchesModel({}, { ...api, type: "subscription" } as AccessMode), "a plan has no key").toBe(false);
+  expect(fetchesModel({}, null)).toBe(false);
+});
 
 test("seesCalls: the host holds the key of a contained program, from the request or its own environment", () => {
   expect(isSeen(agent(), { env })).toBe(true);

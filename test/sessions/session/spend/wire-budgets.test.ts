@@ -239,7 +239,7 @@ describe("a budget where the host sees the calls", () => {
       await call({ tokens_in: 1, tokens_out: 1 });
       await failsWith("rate_limit")(stage);
     }, { request: { budget: { cost: 0.001 }, retry: "always" } });
-    expect(await made.ended()).toMatchObject({ stop_reason: "budget_cost", error: { code: "limit_exceeded" } });
+    expect(await made.ended()).toMatchObject({ stop_reason: "budget_cost", error: { code: "budget_exceeded" } });
     expect(tries).toBe(1);
   });
 
