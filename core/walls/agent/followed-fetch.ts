@@ -95,7 +95,7 @@ async function answerOf({ status, headers, body }: GivenAnswer): Promise<Network
   };
 }
 
-/** What is read ahead of an answer that has told its last figures: an adapter may look at nothing behind them. */
+/** Bounds of reading on in an answer that has told its last figures: an adapter may look at nothing behind them. */
 const ahead = { bytes: 64 * 1024, ms: 100 };
 
 /** A body whose pieces the wires see before the adapter does. */

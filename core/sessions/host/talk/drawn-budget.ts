@@ -25,7 +25,7 @@ interface Before {
   used: KnownUse;
 }
 
-/** What was used of a session's budget since that session began. */
+/** Use of a session's budget since that session began. */
 export interface Drawn {
   used: Sums;
   /** For the session that goes on with what is left. */

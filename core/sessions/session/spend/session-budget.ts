@@ -51,7 +51,7 @@ export class SessionBudget {
     this.#deps.session.account?.settle(usage);
   }
 
-  /** What counts in the session's own budget: its usage, and that of others that share the budget. */
+  /** Use that counts in the session's own budget: its own, and that of others that share the budget. */
   get #used(): Used {
     const { session: { share }, usage, rules } = this.#deps;
     const { cost, tokens, turns } = usage.all;

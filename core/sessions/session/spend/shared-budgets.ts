@@ -27,7 +27,7 @@ export interface BudgetShare {
   close(): void;
 }
 
-/** What the sessions that draw on one budget have used, as long as one of them runs. */
+/** Use of one budget by all sessions that draw on it, as long as one of them runs. */
 interface Pot {
   sums: Sums;
   shares: number;
@@ -75,8 +75,10 @@ export function hasCeiling({ budget }: Pick<SessionRequest, "budget">): boolean 
   return budget?.cost !== undefined || budget?.tokens !== undefined;
 }
 
+/** No use at all. */
 export const nothing: Sums = { cost: 0, tokens: 0 };
 
+/** Adds up. */
 export function plus(one: Sums, other: Sums): Sums {
   return { cost: roundMoney(one.cost + other.cost), tokens: one.tokens + other.tokens };
 }
