@@ -4,6 +4,7 @@ import { useConsole } from "../console-context.ts";
 import { Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { useCounts } from "../sessions/use-counts.ts";
 import { plainText } from "../shown-text.ts";
+import { Budgets } from "./budgets.tsx";
 import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
 import { MonthLine } from "./month-line.tsx";
@@ -47,7 +48,10 @@ export function Spend() {
       {loaded === undefined && <p class="quiet-line" role="status">Adding up …</p>}
       {loaded !== undefined && "failed" in loaded && <Failed of={loaded.failed} />}
       {loaded !== undefined && "value" in loaded && (
-        <Figures key={days} rows={loaded.value.rows} days={days} labels={labels} label={label} askLabel={setLabel} />
+        <>
+          <Budgets />
+          <Figures key={days} rows={loaded.value.rows} days={days} labels={labels} label={label} askLabel={setLabel} />
+        </>
       )}
     </Screen>
   );

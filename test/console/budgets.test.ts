@@ -1,0 +1,131 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { BudgetReport } from "../../plugin-sdk/budget-report.ts";
+import { axeFindings } from "./accessibility.ts";
+import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
+
+let { host, browser, opened, page, close } = {} as WholeConsole;
+
+beforeAll(async () => {
+  ({ host, browser, opened, page, close } = await openWholeConsole());
+  await mkdir(pictures, { recursive: true });
+});
+afterAll(() => close?.());
+
+const whole: BudgetReport = {
+  name: "everything",
+  labels: {},
+  per: "month",
+  since: "2026-11-01T00:00:00.000Z",
+  until: "2026-12-01T00:00:00.000Z",
+  cost: 300,
+  tokens: null,
+  spent_cost: 123.4,
+  spent_tokens: 9_000_000,
+  currency: "USD",
+  unpriced: 3,
+  is_held: true,
+};
+
+const budgets: readonly BudgetReport[] = [
+  whole,
+  {
+    ...whole,
+    name: "team-a",
+    labels: { team: "a", place: "<b>shore</b>" },
+    per: "day",
+    cost: 20,
+    spent_cost: 21.5,
+    tokens: 5_000_000,
+    spent_tokens: 1_250_000,
+    unpriced: 0,
+  },
+  { ...whole, name: "trial", per: null, since: null, until: null, spent_cost: 0, currency: null, unpriced: 0 },
+  { ...whole, name: "fleet", is_held: false },
+];
+
+const showBudgets = (of: Page, shown = budgets) =>
+  of.route("**/v1/budgets", (route) => route.fulfill({ json: { budgets: shown } }));
+const section = (of: Page) => of.getByRole("region", { name: "Budgets" });
+const words = async (of: Locator) => (await of.innerText()).replace(/\s+/g, " ");
+
+test("Spend shows what is spent of each budget, in words and a bar, with its labels and its end", async () => {
+  await showBudgets(page);
+  await opened.go("#/spend");
+  const items = section(page).getByRole("listitem");
+  await expect.poll(() => items.count()).toBe(4);
+  expect(await words(items.nth(0))).toMatch(
+    /^everything this month all sessions At least \$123\.40 of \$300\.00 3 calls or sessions without a price Begins again .*(Nov|Dec).*$/,
+  );
+  const bars = section(page).getByRole("meter");
+  expect(await bars.first().getAttribute("aria-label")).toBe("everything: $123.40 of $300.00");
+  expect(
+    await bars.first().evaluate((bar) => {
+      const { value, max } = bar as unknown as { value: number; max: number };
+      return value / max;
+    }),
+  ).toBeCloseTo(123.4 / 300);
+  const spent = await words(items.nth(1));
+  expect(spent).toMatch(
+    /^team-a today team=a place=<b>shore<\/b> \$21\.50 of \$20\.00 1\.25 M of 5\.00 M tokens Spent:/,
+  );
+  expect(await words(items.nth(2))).toBe("trial all sessions $0 of $300.00");
+  expect(await words(items.nth(3))).toBe(
+    "fleet this month all sessions Not held: in a cluster no machine knows what the others spend.",
+  );
+  expect(await bars.count()).toBe(4);
+});
+
+test("without a budget there is none of it, and a read that failed starts again", async () => {
+  const other = await openConsole(browser, host);
+  let calls = 0;
+  await other.page.route("**/v1/budgets", (route) => {
+    calls++;
+    return calls === 1 ? route.abort() : route.fulfill({ json: { budgets: calls === 2 ? budgets : [] } });
+  });
+  await other.go("#/spend");
+  await other.page.getByRole("button", { name: "Retry" }).click();
+  await section(other.page).getByText("team-a").waitFor();
+  await other.go("#/walls");
+  await other.go("#/spend");
+  await other.page.getByText("No session has ended in these days").waitFor();
+  await expect.poll(() => calls).toBe(3);
+  expect(await section(other.page).count()).toBe(0);
+  await closeConsole(other);
+});
+
+test("the budgets are those that the host reports from bulkhead.yaml", async () => {
+  const file = join(host.folder, "bulkhead.yaml");
+  const reef = "budgets: { reef: { labels: { team: reef }, per: day, tokens: 5000 } }\n";
+  await writeFile(file, `${await readFile(file, "utf8")}${reef}`);
+  await host.call("POST", "/v1/reload");
+  const other = await openConsole(browser, host, { hash: "#/spend", scope: "read" });
+  await section(other.page).getByText("0 of 5,000 tokens").waitFor();
+  expect(await words(section(other.page).getByRole("listitem"))).toMatch(
+    /^reef today team=reef 0 of 5,000 tokens Begins again /,
+  );
+  await closeConsole(other);
+});
+
+test("they fit at every width and in every look, and axe finds nothing", async () => {
+  const findings: string[] = [];
+  const looks = [1440, 390].flatMap((width) =>
+    (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
+  );
+  for (const { width, colorScheme } of looks) {
+    const other = await openConsole(browser, host, { viewport: { width, height: 900 }, colorScheme });
+    await showBudgets(other.page);
+    await other.go("#/spend");
+    await section(other.page).getByText("team-a").waitFor();
+    await other.page.screenshot({ path: join(pictures, `budgets-${width}-${colorScheme}.png`) });
+    const wide = await other.page.evaluate<number>(
+      `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
+    );
+    if (wide > 1) findings.push(`${width}: ${wide} pixels too wide`);
+    findings.push(...(await axeFindings(other.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
+    await closeConsole(other);
+  }
+  expect(findings).toEqual([]);
+}, 120_000);
