@@ -174,7 +174,7 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     await ctx.sleep(600_000);`),
   },
   busy: {
-    manifest: "permissions:\n  net: [api.example.com:443]",
+    manifest: "reports: [tokens, cost]\npermissions:\n  net: [api.example.com:443]",
     code: adapterCode(
       `    const plan = (done) => ({ type: "plan", entries: ["Read the code", "Fix the comparison", "Change the test", "Run all tests", "Tell it"].map((content, at) => ({ content, status: at < done ? "completed" : at === done ? "in_progress" : "pending" })) });
     const tool = (call_id, name, kind, input) => ({ type: "tool_call", call_id, tool: name, kind, input });

@@ -109,8 +109,80 @@ test("the budgets are those that the host reports from bulkhead.yaml", async () 
   await closeConsole(other);
 });
 
+const side = (of: Page) => of.getByRole("complementary", { name: "About this session" });
+const own = (of: Page) => side(of).getByRole("group", { name: "Budget of this session" });
+
+test("a session shows what is spent of its own budget, and by whose figures", async () => {
+  const request = { workdir: host.workdir, prompt: "Work on a budget", budget: { cost: 1, tokens: 20_000 } };
+  const session = await host.client.start(request, { adapter: "works" });
+  await session.result();
+  await opened.go(`#/sessions/${session.id}`);
+  await own(page).waitFor();
+  expect(await words(own(page))).toBe(
+    "Budget $0.08 of $1.00 20.1 k of 20.0 k tokens By the agent's own figures, which come late: a turn may pass it.",
+  );
+  expect(await own(page).getByRole("meter").first().getAttribute("aria-label")).toBe(
+    "Budget of this session: $0.08 of $1.00",
+  );
+  const free = await host.client.start({ workdir: host.workdir, prompt: "Work without" }, { adapter: "works" });
+  await free.result();
+  await opened.go(`#/sessions/${free.id}`);
+  await side(page).getByText("20.1 k tokens").waitFor();
+  expect(await own(page).count()).toBe(0);
+});
+
+test("while it runs it shows what is spent so far, and limits that cannot be held", async () => {
+  const budget = { cost: 0.5, turns: 9 };
+  const request = { workdir: host.workdir, prompt: "Work on", budget, best_effort: true };
+  const session = await host.client.start(request, { adapter: "busy", artifacts: "none" });
+  const other = await openConsole(browser, host, { hash: `#/sessions/${session.id}` });
+  await own(other.page).getByText("$0.12 of $0.50").waitFor();
+  expect(await words(own(other.page))).toBe(
+    "Budget $0.12 of $0.50 By the agent's own figures, which come late: a turn may pass it. Not held: budget.turns",
+  );
+  await closeConsole(other);
+  const seen = await openConsole(browser, host);
+  await showCalls(seen.page, session.id);
+  await seen.go(`#/sessions/${session.id}`);
+  await own(seen.page).getByText("of 5,000 tokens").waitFor();
+  await expect.poll(() => words(own(seen.page))).toBe(
+    "Budget At least $0.03 of $0.50 At least 2,400 of 5,000 tokens Up to 7 turns Counted by the host in every call.",
+  );
+  await closeConsole(seen);
+  await session.interrupt();
+});
+
+/** Shows a page a running session whose calls the host sees: of two calls, one broke off. */
+async function showCalls(of: Page, id: string): Promise<void> {
+  await of.route(`**/v1/sessions/${id}/events?*`, async (route) => {
+    const answer = await route.fetch();
+    const events = (await answer.text()).split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
+    const first = events.find(({ event }) => event.type === "session_started");
+    if (first !== undefined) {
+      first.event.effective.budget = { cost: 0.5, tokens: 5000, turns: 7 };
+      first.event.effective.budget_basis = "wire";
+      first.event.effective.unenforced = [];
+    }
+    const { searchParams } = new URL(route.request().url());
+    const call = { type: "model_call", model: "tide-2", status: 200, tokens_cached: null, currency: "USD" };
+    const calls = searchParams.getAll("type").includes("model_call")
+      ? [
+        { ...call, tokens_in: 1000, tokens_out: 200, cost: 0.02 },
+        { ...call, tokens_in: 1200, tokens_out: null, cost: 0.01, partial: true },
+      ].map((event, at) => ({ ...events.at(-1), seq: events.at(-1).seq + at + 1, event }))
+      : [];
+    await route.fulfill({
+      response: answer,
+      body: [...events, ...calls].map((one) => `${JSON.stringify(one)}\n`).join(""),
+    });
+  });
+}
+
 test("they fit at every width and in every look, and axe finds nothing", async () => {
   const findings: string[] = [];
+  const request = { workdir: host.workdir, prompt: "Work on a budget", budget: { cost: 1, tokens: 20_000 } };
+  const session = await host.client.start(request, { adapter: "works" });
+  await session.result();
   const looks = [1440, 390].flatMap((width) =>
     (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
   );
@@ -124,7 +196,14 @@ test("they fit at every width and in every look, and axe finds nothing", async (
       `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
     );
     if (wide > 1) findings.push(`${width}: ${wide} pixels too wide`);
-    findings.push(...(await axeFindings(other.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
+    const look = async () =>
+      findings.push(...(await axeFindings(other.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
+    await look();
+    await other.go(`#/sessions/${session.id}`);
+    await own(other.page).waitFor();
+    await own(other.page).scrollIntoViewIfNeeded();
+    await other.page.screenshot({ path: join(pictures, `own-budget-${width}-${colorScheme}.png`) });
+    await look();
     await closeConsole(other);
   }
   expect(findings).toEqual([]);

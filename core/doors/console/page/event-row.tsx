@@ -4,7 +4,6 @@ import { endOf, holds, type TimelineRow } from "./fold.ts";
 import { FoldRow, JsonText, LongText, Text } from "./text.tsx";
 import { ChangedPath, HostEventText } from "./host-event.tsx";
 import { durationText } from "./parts.tsx";
-import { countText } from "./spend/count-text.ts";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { inputLine } from "../../../ground/log/input-line.ts";
 import { CopyButton } from "./session/copy-button.tsx";
@@ -342,10 +341,4 @@ function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: 
   const { diff } = event;
   if (diff === undefined) return <p class="quiet-line">{line}</p>;
   return <FoldRow class="quiet" line={line}>{() => <DiffText of={diff} />}</FoldRow>;
-}
-
-/** Tokens in and out, as far as they are known. */
-export function tokensText(tokensIn: number | null, tokensOut: number | null): string {
-  if (tokensIn === null && tokensOut === null) return "tokens unknown";
-  return `${tokensIn === null ? "?" : countText(tokensIn)} in, ${tokensOut === null ? "?" : countText(tokensOut)} out`;
 }

@@ -7,11 +7,13 @@ import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "./console-context.ts";
 import { lineGroups } from "./api.ts";
-import { tokensText } from "./event-row.tsx";
+import { figuresOf, type FiguresSoFar, withFigures } from "./session/figures-so-far.ts";
+import { OwnBudget } from "./session/own-budget.tsx";
+import { countText } from "./spend/count-text.ts";
 import { PlanText } from "./session/plan-text.tsx";
 import { HeldList } from "./held-item.tsx";
 import { Artifacts } from "./host-event.tsx";
-import { durationText } from "./parts.tsx";
+import { durationText, useLoaded } from "./parts.tsx";
 import { About } from "./needs/about.tsx";
 import { Answer } from "./needs/answer.tsx";
 import { askedText } from "./needs/asked-text.ts";
@@ -30,12 +32,15 @@ type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"
 /** Latest facts of a session that its summary does not have. */
 interface Facts {
   plan: EventOf<"plan"> | null;
-  usage: EventOf<"usage"> | null;
+  /** By the agent's word. */
+  usage: FiguresSoFar | null;
+  /** By the calls that the host saw. */
+  calls: FiguresSoFar | null;
   denied: { seq: number; permission: string; target: string }[];
   allowed: number;
 }
 
-const none: Facts = { plan: null, usage: null, denied: [], allowed: 0 };
+const none: Facts = { plan: null, usage: null, calls: null, denied: [], allowed: 0 };
 /** How far back the facts of a long session are looked for. */
 const farBack = 5000;
 const mostDenied = 50;
@@ -57,7 +62,9 @@ export function SessionSide({ session }: { session: WholeSession }) {
         </section>
       )}
       <Part title="Usage">
-        {result !== null ? <UsageText of={result.usage} /> : <UsageSoFar of={facts.usage} />}
+        {result !== null ? <UsageText of={result.usage} /> : <UsageSoFar of={facts} />}
+        {result !== null && <OwnBudget effective={result.effective} spent={figuresOf(result.usage)} />}
+        {session.state === "running" && <BudgetSoFar of={session} facts={facts} />}
       </Part>
       {result !== null && (result.held !== undefined || result.install_scripts !== undefined) && (
         <Part title="Can run programs">
@@ -95,15 +102,36 @@ function Request({ of: item }: { of: WaitingItem }) {
   );
 }
 
-function UsageSoFar({ of: usage }: { of: Facts["usage"] }) {
-  if (usage === null) return <p class="quiet-line">The agent has not said yet.</p>;
+function UsageSoFar({ of: { usage, calls } }: { of: Facts }) {
+  const shown = usage ?? calls;
+  if (shown === null) return <p class="quiet-line">The agent has not said yet.</p>;
+  const { tokens, cost, currency } = shown;
   return (
     <p>
-      {tokensText(usage.tokens_in, usage.tokens_out)}
-      {usage.cost !== null && ` · ${formatCost(usage.cost, usage.currency ?? "USD")}`}{" "}
-      <span class="quiet-line">reported so far</span>
+      {tokens === null ? "tokens unknown" : `${countText(tokens)} tokens`}
+      {cost !== null && ` · ${formatCost(cost, currency ?? "USD")}`}{" "}
+      <span class="quiet-line">{usage === null ? "counted" : "reported"} so far</span>
     </p>
   );
+}
+
+/** The budget of a session that runs: its first event tells it. */
+function BudgetSoFar({ of: { session_id: id, last_seq }, facts }: { of: WholeSession; facts: Facts }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(async (signal) => {
+    const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
+    for await (const [line] of lineGroups(await api.open(path, { limit: 1, follow: false }, signal))) {
+      const { event } = line === undefined ? { event: null } : readEvent(line);
+      if (event?.type === "session_started") return event.effective;
+    }
+    return null;
+  }, [id]);
+  const effective = loaded !== undefined && "value" in loaded ? loaded.value : null;
+  if (effective === null) return null;
+  const spent = effective.budget_basis === "wire" ? facts.calls : facts.usage;
+  // Figures of a long session's begin were not read.
+  const isLeast = spent?.isLeast === true || last_seq > farBack;
+  return <OwnBudget effective={effective} spent={spent === null ? null : { ...spent, isLeast }} />;
 }
 
 /** Decisions of the broker, and the permissions in force. */
@@ -242,8 +270,14 @@ function useFacts(id: string, last: number): Facts {
   useEffect(() => {
     const over = new AbortController();
     setFacts(none);
+    let newest = 0;
+    /** New events that came before the earlier ones were read. */
+    let early: ShownEvent[] | null = [];
     const take = (envelopes: readonly ShownEvent[]) => {
-      const own = envelopes.filter(({ session_id, event }) => session_id === id && telling.has(event.type));
+      const own = envelopes.filter(({ session_id, seq, event }) =>
+        session_id === id && seq > newest && telling.has(event.type)
+      );
+      newest = own.at(-1)?.seq ?? newest;
       if (own.length > 0) setFacts((before) => own.reduce(withEvent, before));
     };
     const read = async () => {
@@ -253,23 +287,32 @@ function useFacts(id: string, last: number): Facts {
       const response = await api.open(`/v1/sessions/${encodeURIComponent(id)}/events?${query}`, {}, over.signal);
       for await (const lines of lineGroups(response)) take(lines.map(readEvent));
     };
-    const leave = live.subscribe(take);
-    read().catch(() => {});
+    const leave = live.subscribe((envelopes) => early === null ? take(envelopes) : void early.push(...envelopes));
+    const takeEarly = () => {
+      take(early ?? []);
+      early = null;
+    };
+    read().then(takeEarly, takeEarly);
     return () => (leave(), over.abort());
   }, [id]);
   return facts;
 }
 
-const telling: ReadonlySet<string> = new Set(["plan", "usage", "capability"]);
+const telling: ReadonlySet<string> = new Set(["plan", "usage", "model_call", "capability"]);
 
 function withEvent(facts: Facts, { event, seq }: ShownEvent): Facts {
   if (event.type === "plan") return { ...facts, plan: event };
-  if (event.type === "usage") return event.agent_id === undefined ? { ...facts, usage: event } : facts;
+  if (event.type === "usage") {
+    if (event.agent_id !== undefined) return facts;
+    return { ...facts, usage: withFigures(event.scope === "session" ? null : facts.usage, event, event.partial) };
+  }
+  if (event.type === "model_call") {
+    const isLeast = event.partial === true || event.cost === null && event.refused === undefined;
+    return { ...facts, calls: withFigures(facts.calls, event, isLeast) };
+  }
   if (event.type !== "capability") return facts;
   if (event.decision === "allowed") return { ...facts, allowed: facts.allowed + 1 };
-  if (event.needed === false || facts.denied.length >= mostDenied || facts.denied.some((one) => one.seq === seq)) {
-    return facts;
-  }
+  if (event.needed === false || facts.denied.length >= mostDenied) return facts;
   const { permission, target } = event;
   return { ...facts, denied: [...facts.denied, { seq, permission, target }] };
 }
