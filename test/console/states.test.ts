@@ -43,6 +43,15 @@ test("a screen that failed while the host was away reads itself when it is back,
   await host.start();
   await page.getByText("Cost per day, by agent").waitFor({ timeout: 20_000 });
   expect(await page.getByRole("alert").count()).toBe(0);
+  // So does a screen with a script of its own.
+  await host.kill();
+  await page.getByText("The host is not reachable").waitFor();
+  await go("#/review");
+  await page.getByText("It is read again when the host is back.").waitFor();
+  await host.start();
+  await page.getByText("for a decision").waitFor({ timeout: 20_000 });
+  await go("#/spend");
+  await page.getByText("Cost per day, by agent").waitFor();
   await closeConsole(opened);
 });
 
