@@ -75,7 +75,7 @@ const looking = [
   ".versus select",
   ".strip-days button",
   ".strip-play :is(button, select)",
-  ".day-column",
+  ".figures tbody button",
   // The page itself, and what this browser alone keeps.
   ".viewed-choice input",
   ".nav button",

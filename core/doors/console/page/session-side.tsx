@@ -62,9 +62,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
         </section>
       )}
       <Part title="Usage">
-        {result !== null ? <UsageText of={result.usage} /> : <UsageSoFar of={facts} />}
-        {result !== null && <OwnBudget effective={result.effective} spent={figuresOf(result.usage)} />}
-        {session.state === "running" && <BudgetSoFar of={session} facts={facts} />}
+        <UsageAndBudget of={session} facts={facts} />
       </Part>
       {result !== null && (result.held !== undefined || result.install_scripts !== undefined) && (
         <Part title="Can run programs">
@@ -99,6 +97,17 @@ function Request({ of: item }: { of: WaitingItem }) {
       <About item={item} />
       <Answer item={item} />
     </section>
+  );
+}
+
+function UsageAndBudget({ of: session, facts }: { of: WholeSession; facts: Facts }) {
+  const { result, state } = session;
+  return (
+    <>
+      {result !== null ? <UsageText of={result.usage} /> : <UsageSoFar of={facts} />}
+      {result !== null && <OwnBudget effective={result.effective} spent={figuresOf(result.usage)} />}
+      {state === "running" && <BudgetSoFar of={session} facts={facts} />}
+    </>
   );
 }
 

@@ -10,11 +10,10 @@ import { addressOf, goTo, screens } from "../route.ts";
 import { History } from "../history/history.tsx";
 import { Session } from "../screens/session.tsx";
 import { Sessions } from "../sessions/sessions.tsx";
-import { Spend } from "../spend/spend.tsx";
 import { Start } from "../screens/start.tsx";
 import { Walls } from "../walls/walls.tsx";
 import { Text } from "../text.tsx";
-import { Later, palette, reviewScreens } from "./later.tsx";
+import { Later, palette, reviewScreens, spendScreen } from "./later.tsx";
 import { Navigation } from "./navigation.tsx";
 import { NoticeBar } from "./notice-bar.tsx";
 import { dropKey, isOver, overText } from "./page-key.ts";
@@ -90,7 +89,7 @@ function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
     case "history":
       return <History words={first ?? ""} />;
     case "spend":
-      return <Spend />;
+      return <Later key="spend" load={spendScreen}>{({ Spend }) => <Spend />}</Later>;
     default:
       return (
         <p>

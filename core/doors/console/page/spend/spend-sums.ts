@@ -63,6 +63,13 @@ function spanOf(first: Date, last: Date): DaySpan {
   };
 }
 
+/** Returns the bar of one day, by its name as in `UsageRow.day`. */
+export function dayOf(name: string): DaySpan {
+  // Noon, so that no zone makes it another day.
+  const day = new Date(`${name}T12:00:00`);
+  return spanOf(day, day);
+}
+
 /** Names a local day as `UsageRow.day` does. */
 export function dayName(day: Date): string {
   const two = (number: number) => String(number).padStart(2, "0");
@@ -131,11 +138,4 @@ export function grouped(
     heightOf(b.sum) - heightOf(a.sum) || b.sum.sessions - a.sum.sessions ||
     (a.name ?? "").localeCompare(b.name ?? "")
   );
-}
-
-/** Returns a round amount that is no less than this one, and ends a scale. */
-export function scaleEnd(most: number): number {
-  if (!(most > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(most));
-  return ([1, 2, 3, 4, 6, 8, 10].find((step) => step * power >= most * 0.999) ?? 10) * power;
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { UsageRow } from "../../../../../plugin-sdk/usage-row.ts";
 import { countText } from "./count-text.ts";
@@ -15,10 +16,14 @@ interface SpendTableProps {
   labels: readonly string[];
   label: string | null;
   askLabel: (name: string | null) => void;
+  /** The day that is chosen, if one is. */
+  day: string | null;
+  /** Chooses a day, or all of them again. */
+  chooseDay: (day: string | null) => void;
 }
 
 /** Sums by day, agent, model or the values of a label. */
-export function SpendTable({ rows, currency, labels, label, askLabel }: SpendTableProps) {
+export function SpendTable({ rows, currency, labels, label, askLabel, day, chooseDay }: SpendTableProps) {
   const [by, setBy] = useState<Grouping>(label === null ? "day" : "label");
   const groups = grouped(rows, (row) => nameIn(row, by), currency);
   if (by === "day") groups.sort((a, b) => (b.name ?? "").localeCompare(a.name ?? ""));
@@ -33,19 +38,19 @@ export function SpendTable({ rows, currency, labels, label, askLabel }: SpendTab
             choose={() => setBy(one)}
           />
         ))}
-        {labels.map((name) => (
-          <GroupChip
-            name={plainText(name, 40)}
-            is={by === "label" && label === name}
-            choose={() => (setBy("label"), askLabel(name))}
-          />
-        ))}
+        {labels.map((name) => {
+          const choose = () => (setBy("label"), askLabel(name));
+          return <GroupChip name={plainText(name, 40)} is={by === "label" && label === name} choose={choose} />;
+        })}
       </div>
       <div class="table-scroll" tabIndex={0} role="region" aria-label={`Sums by ${title}`}>
         <table class="figures">
           <Head title={title} />
           <tbody>
-            {groups.map(({ name, sum }) => <SumRow name={nameText(name, by)} sum={sum} currency={currency} />)}
+            {groups.map(({ name, sum }) => {
+              const shown = by === "day" ? <DayButton name={name} day={day} choose={chooseDay} /> : nameText(name, by);
+              return <SumRow key={name} name={shown} sum={sum} currency={currency} />;
+            })}
           </tbody>
           {groups.length > 1 && (
             <tfoot>
@@ -98,7 +103,19 @@ function Head({ title }: { title: string }) {
   );
 }
 
-function SumRow({ name, sum, currency }: { name: string; sum: UsageSum; currency: string | null }) {
+/** Chooses a day, as a click on its bar does. */
+function DayButton(
+  { name, day, choose }: { name: string | null; day: string | null; choose: (day: string | null) => void },
+) {
+  const isChosen = name === day;
+  return (
+    <button type="button" class="more" aria-pressed={isChosen} onClick={() => choose(isChosen ? null : name)}>
+      {nameText(name, "day")}
+    </button>
+  );
+}
+
+function SumRow({ name, sum, currency }: { name: ComponentChildren; sum: UsageSum; currency: string | null }) {
   const tokens = (count: number | null) =>
     count === null ? "unknown" : `${sum.partial > 0 ? "at least " : ""}${countText(count)}`;
   return (

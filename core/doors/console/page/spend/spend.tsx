@@ -9,7 +9,7 @@ import { costText } from "./cost-text.ts";
 import { DayBars } from "./day-bars.tsx";
 import { MonthLine } from "./month-line.tsx";
 import { SpendSessions } from "./spend-sessions.tsx";
-import { currenciesOf, type DaySpan, grouped, isIn, spansOf, sumOf } from "./spend-sums.ts";
+import { currenciesOf, dayOf, type DaySpan, grouped, isIn, spansOf, sumOf } from "./spend-sums.ts";
 import { SpendTable } from "./spend-table.tsx";
 import { CostTiles } from "./cost-tiles.tsx";
 
@@ -70,15 +70,10 @@ function Figures({ rows, days, labels, label, askLabel }: FiguresProps) {
   const [agent, setAgent] = useState<string | null>(null);
   const currencies = currenciesOf(rows);
   const [chosen, setCurrency] = useState<string | null>(null);
-  if (rows.length === 0) {
-    return (
-      <Empty title="No session has ended in these days">
-        <p>Each session that ends adds its cost and tokens here.</p>
-      </Empty>
-    );
-  }
+  if (rows.length === 0) return <NoSession />;
   const currency = chosen ?? currencies[0] ?? null;
   const agents = grouped(rows, ({ adapter_id }) => adapter_id, currency);
+  const day = span !== null && span.first === span.last ? span.first : null;
   const shown = rows.filter((row) =>
     (span === null || isIn(row, span)) && (agent === null || row.adapter_id === agent)
   );
@@ -101,8 +96,20 @@ function Figures({ rows, days, labels, label, askLabel }: FiguresProps) {
         {costText(sumOf(shown, currency), currency)}
       </Chosen>
       {(span !== null || agent !== null) && <SpendSessions span={span} agent={agent} />}
-      <SpendTable rows={shown} currency={currency} labels={labels} label={label} askLabel={askLabel} />
+      <SpendTable
+        {...{ rows: shown, currency, labels, label, askLabel }}
+        day={day}
+        chooseDay={(name) => setSpan(name === null ? null : dayOf(name))}
+      />
     </>
+  );
+}
+
+function NoSession() {
+  return (
+    <Empty title="No session has ended in these days">
+      <p>Each session that ends adds its cost and tokens here.</p>
+    </Empty>
   );
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
   currenciesOf,
+  dayOf,
   grouped,
-  scaleEnd,
   spansOf,
   sumOf,
 } from "../../../../../core/doors/console/page/spend/spend-sums.ts";
@@ -54,6 +54,7 @@ test("sumOf keeps reported, estimated, unbilled and unknown costs apart, and lea
   expect(grouped(rows, ({ basis }) => basis, "EUR").map(({ name }) => name)).toEqual(["reported", "estimated"]);
 });
 
-test("scaleEnd is round and no less than the largest bar", () => {
-  expect([0, 0.0031, 0.9, 1, 3.4, 41, 152.23].map(scaleEnd)).toEqual([1, 0.004, 1, 1, 4, 60, 200]);
+test("dayOf is the bar of that day in spansOf", () => {
+  const [first] = spansOf(7, new Date(2026, 2, 30, 9));
+  expect(dayOf("2026-03-24")).toEqual(first);
 });
