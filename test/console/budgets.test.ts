@@ -183,26 +183,27 @@ test("they fit at every width and in every look, and axe finds nothing", async (
   const request = { workdir: host.workdir, prompt: "Work on a budget", budget: { cost: 1, tokens: 20_000 } };
   const session = await host.client.start(request, { adapter: "works" });
   await session.result();
-  const looks = [1440, 390].flatMap((width) =>
-    (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
-  );
-  for (const { width, colorScheme } of looks) {
-    const other = await openConsole(browser, host, { viewport: { width, height: 900 }, colorScheme });
+  const looks = [
+    ...[1440, 390].flatMap((width) => [{ width, colorScheme: "light" }, { width, colorScheme: "dark" }] as const),
+    { width: 1440, colorScheme: "dark", forcedColors: "active" },
+  ] as const;
+  for (const { width, ...how } of looks) {
+    const other = await openConsole(browser, host, { viewport: { width, height: 900 }, ...how });
+    const name = [width, ...Object.values(how)].join("-");
     await showBudgets(other.page);
     await other.go("#/spend");
     await section(other.page).getByText("team-a").waitFor();
-    await other.page.screenshot({ path: join(pictures, `budgets-${width}-${colorScheme}.png`) });
+    await other.page.screenshot({ path: join(pictures, `budgets-${name}.png`) });
     const wide = await other.page.evaluate<number>(
       `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
     );
-    if (wide > 1) findings.push(`${width}: ${wide} pixels too wide`);
-    const look = async () =>
-      findings.push(...(await axeFindings(other.page)).map((finding) => `${width} ${colorScheme}: ${finding}`));
+    if (wide > 1) findings.push(`${name}: ${wide} pixels too wide`);
+    const look = async () => findings.push(...(await axeFindings(other.page)).map((finding) => `${name}: ${finding}`));
     await look();
     await other.go(`#/sessions/${session.id}`);
     await own(other.page).waitFor();
     await own(other.page).scrollIntoViewIfNeeded();
-    await other.page.screenshot({ path: join(pictures, `own-budget-${width}-${colorScheme}.png`) });
+    await other.page.screenshot({ path: join(pictures, `own-budget-${name}.png`) });
     await look();
     await closeConsole(other);
   }
