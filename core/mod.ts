@@ -39,7 +39,7 @@ export type {
   SessionHeld,
   SettledHeld,
 } from "../plugin-sdk/held.ts";
-export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../plugin-sdk/workspace.ts";
+export type { AppliedWorkspace, FolderState, PruneReport, Workspace, WorktreeDiff } from "../plugin-sdk/workspace.ts";
 export type { Cursor } from "./records/journal/journal.ts";
 export { type ErrorRow, errorTable } from "./ground/errors/error-table.ts";
 export { hostVersion } from "./ground/config/version.ts";

@@ -238,7 +238,14 @@ export type { UsageQuery, UsageRow } from "./usage-row.ts";
 export { SessionCounter, type UsageCounts } from "./session-counter.ts";
 export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
 export type { HeldChange, HeldDecision, HeldKind, InstallScripts, SessionHeld, SettledHeld } from "./held.ts";
-export type { AppliedWorkspace, PruneReport, Workspace, WorkspaceState, WorktreeDiff } from "./workspace.ts";
+export type {
+  AppliedWorkspace,
+  FolderState,
+  PruneReport,
+  Workspace,
+  WorkspaceState,
+  WorktreeDiff,
+} from "./workspace.ts";
 export type { SessionState, SessionSummary, WaitingRequest } from "./session-summary.ts";
 export type { SchemaOf } from "./schema.ts";
 export {

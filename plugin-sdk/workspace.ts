@@ -65,6 +65,18 @@ export interface WorktreeDiff {
   held: HeldChange[];
 }
 
+/** What a folder has checked out, which a session could work in. */
+export interface FolderState {
+  /** Real absolute path. */
+  workdir: string;
+  /** Null where HEAD is at a commit and no branch, and outside a repository. */
+  branch: string | null;
+  /** Commit of HEAD; null before the first one, and outside a repository. */
+  commit: string | null;
+  /** Whether files there differ from the commit, new ones too, without ignored ones; null where there is none, or it is not known. */
+  uncommitted: boolean | null;
+}
+
 /** Outcome of applying a session's changes to their source. */
 export interface AppliedWorkspace {
   session_id: string;

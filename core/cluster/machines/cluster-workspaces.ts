@@ -36,6 +36,7 @@ export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDep
       const known = new Set(there.map(({ session_id }) => session_id));
       return [...there, ...(await listLost(deps)).filter(({ session_id }) => !known.has(session_id))];
     },
+    folderState: (workdir) => own.folderState(workdir),
     diff: async (session_id, choice) => {
       const machine = (await foundElsewhere(session_id, deps))?.machine;
       if (machine === undefined) return await own.diff(session_id, choice);

@@ -74,6 +74,7 @@ function ourConversations({ conversations }: RemoteHost): Conversations {
 export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): HostWorkspaces {
   return {
     list: () => ours(workspaces.list()),
+    folderState: (workdir) => ours(workspaces.folderState(workdir)),
     diff: (sessionId) => ours(workspaces.diff(sessionId)),
     apply: (sessionId, options) => ours(workspaces.apply(sessionId, options)),
     held: () => ours(workspaces.held()),

@@ -12,7 +12,13 @@ export type { EventFilter, RemoteEventQuery, StartOptions } from "./queries.ts";
 export type { RemoteConversations } from "./remote-conversations.ts";
 export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
-export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+export type {
+  AppliedWorkspace,
+  FolderState,
+  PruneReport,
+  Workspace,
+  WorktreeDiff,
+} from "../../../plugin-sdk/workspace.ts";
 export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 export type {
   ConversationReport,

@@ -1,10 +1,18 @@
 import type { HeldDecision, SessionHeld, SettledHeld } from "../../../plugin-sdk/held.ts";
-import type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import type {
+  AppliedWorkspace,
+  FolderState,
+  PruneReport,
+  Workspace,
+  WorktreeDiff,
+} from "../../../plugin-sdk/workspace.ts";
 import { type Api, call, callJson } from "./call-api.ts";
 
 /** The worktrees of a host's sessions. */
 export interface RemoteWorkspaces {
   list(): Promise<Workspace[]>;
+  /** Tells what a folder has checked out, which the token's sessions could work in. */
+  folderState(workdir: string): Promise<FolderState>;
   /** Returns a session's changes. */
   diff(sessionId: string): Promise<WorktreeDiff>;
   /** Applies a session's changes to the repository, all or none but for what is held, and removes its worktree. */
@@ -27,6 +35,7 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
   const pathOf = (id: string, act: string) => `/v1/sessions/${encodeURIComponent(id)}/${act}`;
   return {
     list: async () => (await callJson<{ workspaces: Workspace[] }>(api, "/v1/workspaces")).workspaces,
+    folderState: (workdir) => callJson(api, `/v1/folder?${new URLSearchParams({ workdir })}`),
     async diff(sessionId) {
       const { artifacts, held, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
       return {

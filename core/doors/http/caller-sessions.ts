@@ -105,7 +105,6 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
   };
 
   async function admit(request: SessionRequest, options: RunSessionOptions = {}): Promise<AdmittedSession> {
-    demandScope(caller, { needed: ["run"], act: "start a session" });
     const session = await sessions.start(await admitSession(caller, request), {
       ...options,
       client: caller.id,
@@ -178,11 +177,12 @@ function offeredIn(caller: Caller, events: AsyncIterable<Envelope>): AsyncIterab
 }
 
 /**
- * Checks a request for a session against its caller's token; every door calls this. Returns the request to start, which
- * may differ from the one given.
+ * Checks a request for a session against its caller's token; every door calls this, and what describes a folder to a caller.
+ * Returns the request to start, which may differ from the one given.
  * @throws {BulkheadError} `forbidden`
  */
-async function admitSession(caller: Caller, request: SessionRequest): Promise<SessionRequest> {
+export async function admitSession(caller: Caller, request: SessionRequest): Promise<SessionRequest> {
+  demandScope(caller, { needed: ["run"], act: "start a session" });
   demandLabels(caller, request.labels);
   const { workdirs } = caller;
   if (workdirs === undefined) return request;

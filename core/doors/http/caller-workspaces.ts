@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { workedIn } from "../../../plugin-sdk/workspace.ts";
 import type { HostWorkspaces } from "../../sessions/host/state/workspaces.ts";
 import { isInside } from "../../ground/platform/files/paths.ts";
+import { admitSession } from "./caller-sessions.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
@@ -16,6 +17,10 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
   return {
     async list() {
       return (await workspaces.list()).filter(({ session_id }) => sees(caller, session_id, owners));
+    },
+    async folderState(wanted) {
+      const { workdir } = await admitSession(caller, { workdir: wanted, prompt: "" });
+      return await workspaces.folderState(workdir);
     },
     async diff(sessionId, choice) {
       demandSight(caller, sessionId, owners);

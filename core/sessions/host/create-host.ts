@@ -190,6 +190,7 @@ function hostOf(
         workdir: await checkWorkdir(workdir, deps.guarded().closedFolders),
         exclude: [claim.root, ...settings.secretPaths],
       }),
+      looks: deps.looks,
     }),
     sessions: openSessionHost({
       ...known,

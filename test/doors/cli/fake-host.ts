@@ -182,6 +182,7 @@ const none = (): Promise<never> => Promise.reject(new BulkheadError("not_found",
 /** Of a host where no session worked in a worktree. */
 export const noWorkspaces: Host["workspaces"] = {
   list: () => Promise.resolve([]),
+  folderState: none,
   diff: none,
   apply: none,
   applyPatch: none,

@@ -7,7 +7,7 @@ import { createHost } from "../../../core/sessions/host/create-host.ts";
 import { fixtureAt } from "../../records/git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { type WorkspaceFixture, workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
-import { fakeHost } from "./fake-host.ts";
+import { fakeHost, noWorkspaces } from "./fake-host.ts";
 import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 const first = "aa11000000000000000000000000ffff";
@@ -130,7 +130,9 @@ describe("findWorkspace", () => {
     const f = workspaceFixture();
     await f.open(first);
     await f.open(second);
-    const host = await fakeHost({ workspaces: { ...f.workspaces, prune: () => Promise.reject(new Error()) } }).create(
+    const host = await fakeHost({
+      workspaces: { ...noWorkspaces, ...f.workspaces, prune: () => Promise.reject(new Error()) },
+    }).create(
       {},
     );
     expect((await findWorkspace(host.workspaces, first)).session_id).toBe(first);

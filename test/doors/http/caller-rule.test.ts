@@ -33,6 +33,8 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   interruptSession: { answers: rows("200 403 200 404 403 404") },
   answerRequest: { answers: rows("409 403 409 404 403 404"), body: { request_id: "r", choice: "c" } },
   listWorkspaces: { answers: rows("1 1 1 0 1 0") },
+  // As a start there: who may not work in a folder may not look into it.
+  getFolder: { answers: rows("200 403 200 200 200 403"), query: "?workdir=/" },
   diffSession: { answers: rows("200 200 200 404 200 404") },
   applySession: { answers: rows("200 403 200 404 403 404") },
   discardSession: { answers: rows("204 403 204 404 403 404") },
@@ -106,6 +108,7 @@ const workspaces = {
   ...noWorkspaces,
   list: () =>
     Promise.resolve([...begun].map((session_id) => ({ session_id, repository: "/", conflict: null })) as never),
+  folderState: (workdir: string) => Promise.resolve({ workdir, branch: null, commit: null, uncommitted: null }),
   diff: () => Promise.resolve({ artifacts: [], patch: new Uint8Array() } as never),
   apply: (session_id: string) => Promise.resolve({ session_id, artifacts: [], kept_commit: null } as never),
   held: () =>
@@ -229,6 +232,7 @@ const handleMethods: Readonly<Record<string, Answers>> = {
 };
 const workspaceMethods: Readonly<Record<string, Answers>> = {
   list: rows("1 1 1 0 1 0"),
+  folderState: rows("ok forbidden ok ok ok forbidden"),
   diff: rows("ok ok ok not_found ok not_found"),
   apply: rows("ok forbidden ok not_found forbidden not_found"),
   discard: rows("ok forbidden ok not_found forbidden not_found"),
@@ -288,6 +292,7 @@ async function firstOf(events: AsyncIterable<unknown>): Promise<unknown[]> {
 
 const argumentsOf = (name: string, id: string): unknown[] => {
   if (name === "start" || name === "admit") return [{ workdir: "/", prompt: "again" }];
+  if (name === "folderState") return ["/"];
   if (name === "attach") return [[new Uint8Array(1)]];
   if (name === "events") return [{ after: 0, signal: AbortSignal.timeout(200) }];
   return name === "agents" || name === "list" || name === "count" || name === "held" || name === "page" ||

@@ -1,7 +1,9 @@
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts";
 import { hostWorkspaces } from "../../../core/sessions/host/state/workspaces.ts";
+import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
 import type { Fixture } from "../../records/git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
@@ -15,6 +17,7 @@ async function made() {
     left: () => Promise.resolve(),
     endKept: () => Promise.resolve(),
     placeOf: (workdir) => Promise.resolve({ workdir }),
+    looks: new SharedLooks(join(repository.root, "looks")),
   });
   const door = await openDoor({ workspaces });
   const starter = await door.client("run");
@@ -42,6 +45,27 @@ describe("worktrees over the API", () => {
     expect((await starter.workspaces.list()).map(({ state }) => state)).toEqual(["applied", "discarded"]);
     expect(await errorOf(starter.workspaces.apply(other))).toMatchObject({ code: "already_exists" });
     expect(await errorOf(starter.workspaces.diff("nobody"))).toMatchObject({ code: "not_found" });
+  });
+
+  test("a folder tells its branch, its commit and whether all is committed, to a token that may work there", async () => {
+    const { repository, door, starter } = await made();
+    const commit = repository.git("rev-parse", "HEAD").trim();
+    const clean = { workdir: repository.work, branch: "main", commit, uncommitted: false };
+    expect(await starter.workspaces.folderState(repository.work)).toEqual(clean);
+    repository.write("a.txt", "other\n");
+    const { token } = await door.tokens.create({
+      name: "f",
+      scopes: ["run"],
+      workdirs: [join(repository.work, "dir")],
+    });
+    const { workspaces } = connectHost({ url: door.url, token });
+    expect(await workspaces.folderState(join(repository.work, "dir"))).toMatchObject({ branch: "main" });
+    // Above it, beside it, and through a link out of it.
+    symlinkSync(repository.root, join(repository.work, "dir/out"));
+    for (const path of [".", "dir/..", "dir/out", "dir/none"]) {
+      expect([path, await errorOf(workspaces.folderState(`${repository.work}/${path}`))])
+        .toMatchObject([path, { code: "forbidden" }]);
+    }
   });
 
   test("what does not fit the source is a conflict that names the paths, and a patch that is no text comes whole", async () => {

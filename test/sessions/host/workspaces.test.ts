@@ -4,6 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
+import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
 import { hostWorkspaces, placeSession } from "../../../core/sessions/host/state/workspaces.ts";
 import type { SessionPlace } from "../../../core/sessions/session/admitted.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
@@ -118,13 +119,14 @@ describe("hostWorkspaces", () => {
   });
 
   it("prunes by the age of the host manifest, 30 days without one", async () => {
+    const f = workspaceFixture();
     const under = (manifest: HostManifest | undefined) => ({
       manifest: () => manifest,
       left: () => Promise.resolve(),
       endKept: () => Promise.resolve(),
       placeOf: (workdir: string) => Promise.resolve({ workdir }),
+      looks: new SharedLooks(f.scratch),
     });
-    const f = workspaceFixture();
     await f.changed(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await hostWorkspaces(f.workspaces, under(undefined)).prune()).removed).toEqual([]);

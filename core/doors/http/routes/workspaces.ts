@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
+import type { FolderState, Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/platform/files/text-or-base64.ts";
 import type { ListedWorkspace } from "../listed-workspace.ts";
@@ -50,6 +50,20 @@ const listed = named(
   ]),
 );
 
+const folderSchema = named(
+  "Folder",
+  exactly<FolderState>()(Type.Object({
+    workdir: text,
+    branch: maybeText,
+    commit: maybeText,
+    uncommitted: maybe(Type.Boolean()),
+  })),
+);
+
+const folderQuery = Type.Object({
+  workdir: Type.String({ minLength: 1, maxLength: 4096, description: "absolute path" }),
+}, closed);
+
 const diffQuery = Type.Object({
   path: Type.Optional(Type.String({
     minLength: 1,
@@ -81,6 +95,15 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     answers: ok("the oldest first", Type.Object({ workspaces: Type.Array(listed) })),
     handle: async ({ workspaces, sessions }) =>
       json({ workspaces: await Promise.all((await workspaces.list()).map((one) => withWords(one, sessions))) }),
+  }),
+  route({
+    id: "getFolder",
+    at: "GET /v1/folder",
+    summary: "show the branch or commit of a folder to work in, and whether files there differ from it",
+    scope: "run",
+    query: folderQuery,
+    answers: ok("null for what there is not, outside a repository for example", folderSchema),
+    handle: async ({ query: { workdir }, workspaces }) => json(await workspaces.folderState(workdir)),
   }),
   route({
     id: "diffSession",

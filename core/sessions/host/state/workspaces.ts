@@ -1,9 +1,11 @@
 import type { Follows } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
-import { workedIn, type Workspace } from "../../../../plugin-sdk/workspace.ts";
+import { type FolderState, workedIn, type Workspace } from "../../../../plugin-sdk/workspace.ts";
 import { defaultKeepMs, type HostManifest } from "../../../ground/config/host-manifest.ts";
 import { type CopiedData, measureCopied } from "../../../records/git/copied-data.ts";
+import { readFolderState } from "../../../records/git/folder-state.ts";
+import type { SharedLooks } from "../../../records/git/shared-looks.ts";
 import { findTurnTree } from "../../../records/checkpoints/turn-tree.ts";
 import type { ApplyChoice, ApplyPatchOptions, Workspaces } from "../../../records/workspace/workspaces.ts";
 import type { SessionPlace } from "../../session/admitted.ts";
@@ -14,6 +16,11 @@ export type { ApplyChoice };
 /** Operations of a client on the worktrees of sessions, and on changes that wait for a person's word. */
 export interface HostWorkspaces
   extends Pick<Workspaces, "list" | "diff" | "apply" | "discard" | "held" | "settleHeld"> {
+  /**
+   * Tells what a folder has checked out, which a session could work in.
+   * @throws {BulkheadError} as `checkWorkdir`; `git_missing`, `timeout`, `io_error`
+   */
+  folderState(workdir: string): Promise<FolderState>;
   /** Removes older worktrees; default: older than the host manifest's limit. */
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
 }
@@ -39,6 +46,7 @@ interface HostWorkspacesDeps {
    * @throws {BulkheadError} as `checkWorkdir`
    */
   placeOf(workdir: string): Promise<Pick<ApplyPatchOptions, "workdir" | "exclude">>;
+  looks: SharedLooks;
 }
 
 /**
@@ -47,7 +55,7 @@ interface HostWorkspacesDeps {
  */
 export function hostWorkspaces(
   workspaces: Workspaces,
-  { manifest, left, endKept, placeOf }: HostWorkspacesDeps,
+  { manifest, left, endKept, placeOf, looks }: HostWorkspacesDeps,
 ): OwnWorkspaces {
   const { list, diff, apply, discard, held, settleHeld } = workspaces;
   const free = async (sessionId: string) => {
@@ -57,6 +65,10 @@ export function hostWorkspaces(
   };
   return {
     list,
+    async folderState(wanted) {
+      const { workdir, exclude } = await placeOf(wanted);
+      return await readFolderState(workdir, { looks, exclude });
+    },
     diff,
     held,
     settleHeld: async (sessionId, decision) => {
