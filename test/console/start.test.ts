@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -8,12 +8,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 import { axeFindings } from "./accessibility.ts";
+import { git } from "./git.ts";
 import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
 
 const tuned = {
   manifest: `models: [small-1, large-1]
+accepts: [model, effort]
 permissions:
   read: [workdir]
   net: [api.example.com:443]
@@ -131,6 +133,98 @@ test("the folders of earlier sessions can be chosen", async () => {
   );
   expect(folders).toContain(host.workdir);
   expect(await page.getByRole("combobox", { name: "Folder" }).inputValue()).toBe(host.workdir);
+});
+
+test("a folder says which branch it has checked out, and whether all is committed", async () => {
+  const state = page.locator("#folder-state");
+  const folder = page.getByRole("combobox", { name: "Folder" });
+  await folder.fill(host.workdir);
+  const { commit } = await host.client.workspaces.folderState(host.workdir);
+  await expect.poll(() => state.innerText()).toBe(`main at ${commit!.slice(0, 8)}, all committed.`);
+  await folder.fill(join(host.workdir, "none"));
+  await expect.poll(() => state.innerText()).toContain("does not exist");
+  await writeFile(join(host.workdir, "new.txt"), "new");
+  await git(host.workdir, "switch", "-q", "-c", "feature/new");
+  await folder.fill(host.workdir);
+  await expect.poll(() => state.innerText()).toContain("feature/new at");
+  expect(await state.innerText()).toContain("with changes that are not committed: a worktree begins with them.");
+  await rm(join(host.workdir, "new.txt"));
+  await git(host.workdir, "switch", "-q", "main");
+  await folder.fill(join(host.folder, "home"));
+  await expect.poll(() => state.innerText()).toContain("In no git repository");
+});
+
+/** The request of the session that the page shows. */
+async function requested() {
+  await page.waitForURL(/#\/sessions\/[0-9a-f]{32}$/);
+  const events = (await host.client.open(page.url().split("/").at(-1)!)).events();
+  for await (const { event } of events) if (event.type === "session_started") return event.requested;
+  throw new Error("It has no beginning.");
+}
+
+test("a session begins with the terms of an earlier one, those without a field too, and what was changed", async () => {
+  const terms = {
+    workdir: host.workdir,
+    workspace: "worktree" as const,
+    model: "large-1",
+    approval: "edits" as const,
+    effort: "high" as const,
+    params: { style: "grand", depth: 3, loud: false, words: ["very"] },
+    budget: { cost: 2, tokens: 5000, turns: 4 },
+    timeout_ms: 90_000,
+    labels: { team: "web" },
+    tool_approvals: { Bash: "deny" as const },
+    best_effort: true,
+  };
+  const { id, result } = await host.client.start({ ...terms, prompt: "With terms" }, { adapter: "tuned" });
+  await result();
+  await page.getByRole("combobox", { name: "As in an earlier session" }).selectOption(id);
+  await expect.poll(() => page.getByRole("checkbox", { name: /^tuned/ }).isChecked()).toBe(true);
+  await page.getByText("Also as there: tool_approvals.").waitFor();
+  // Of a worktree, the folder that it was asked for.
+  expect(await page.getByRole("combobox", { name: "Folder" }).inputValue()).toBe(host.workdir);
+  expect(await page.getByRole("combobox", { name: "Effort" }).inputValue()).toBe("high");
+  expect(await page.getByRole("spinbutton", { name: "Minutes at most" }).inputValue()).toBe("1.5");
+  expect(await page.getByRole("textbox", { name: "Labels" }).inputValue()).toBe("team=web");
+  expect(await page.getByLabel("Prompt", { exact: true }).inputValue()).toBe("");
+  await page.getByRole("spinbutton", { name: "depth" }).fill("5");
+  await page.getByRole("combobox", { name: "Approvals" }).selectOption("");
+  await page.getByLabel("Prompt", { exact: true }).fill("Another");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  const { approval: _, ...others } = terms;
+  expect(await requested()).toEqual({ ...others, prompt: "Another", params: { ...terms.params, depth: 5 } });
+});
+
+test("a session's page starts another one with its terms, and Ctrl-Enter in any field sends once", async () => {
+  const { id, result } = await host.client.start({ workdir: host.workdir, prompt: "First", model: "small-1" }, {
+    adapter: "tuned",
+  });
+  await result();
+  await opened.go(`#/sessions/${id}`);
+  await page.getByRole("link", { name: "Start another" }).click();
+  const model = page.getByRole("combobox", { name: "Model" });
+  await expect.poll(() => model.inputValue()).toBe("small-1");
+  await page.getByLabel("Prompt", { exact: true }).fill("Second");
+  const before = (await host.client.list()).length;
+  await model.focus();
+  await page.keyboard.press("Control+Enter");
+  await page.keyboard.press("Control+Enter");
+  expect(await requested()).toMatchObject({ model: "small-1", prompt: "Second" });
+  expect((await host.client.list()).length).toBe(before + 1);
+});
+
+test("an agent of an earlier session that is off now is named, and not chosen", async () => {
+  const { id, result } = await host.client.start({ workdir: host.workdir, prompt: "Off" }, { adapter: "modest" });
+  await result();
+  const one = await openConsole(browser, host);
+  await one.page.route("**/v1/agents*", async (route) => {
+    const { agents } = await (await route.fetch()).json() as { agents: { id: string }[] };
+    const off = (agent: { id: string }) => agent.id === "modest" ? { ...agent, availability: "disabled" } : agent;
+    await route.fulfill({ json: { agents: agents.map(off) } });
+  });
+  await one.go(`#/start/${id}`);
+  await one.page.getByText("Its agent, modest, is off: choose one.").waitFor();
+  await closeConsole(one);
 });
 
 test("where no agent is on, those that are off stand open", async () => {

@@ -27,6 +27,9 @@ const isMac = /^(Mac|iP)/.test(navigator.platform);
 /** The keys that open the palette, for the eye. */
 export const paletteKey = isMac ? "⌘K" : "Ctrl K";
 
+/** The keys that send a form, for the eye. */
+export const sendKey = isMac ? "⌘Enter" : "Ctrl Enter";
+
 /** Opens the palette at its keys, also while a person types. */
 export function usePaletteKey(open: () => void): void {
   useEffect(() => {

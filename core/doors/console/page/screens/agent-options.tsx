@@ -4,11 +4,12 @@ import { Text } from "../text.tsx";
 
 type Options = NonNullable<AgentReport["config"]>["properties"];
 
+/** Options of a session, in their types. */
+type Params = Readonly<Record<string, unknown>>;
+
 /** An agent's own options as fields of a form; those that are left alone stay as the agent is set up. */
-export function AgentOptions({ of: { name, config } }: { of: AgentReport }) {
-  const options = Object.entries(config?.properties ?? {}).filter(([, { type }]) =>
-    type !== "array" && type !== "object"
-  );
+export function AgentOptions({ of: { name, config }, given }: { of: AgentReport; given: Params }) {
+  const options = Object.entries(config?.properties ?? {}).filter(([, schema]) => hasField(schema));
   if (options.length === 0) return null;
   return (
     <fieldset>
@@ -17,7 +18,7 @@ export function AgentOptions({ of: { name, config } }: { of: AgentReport }) {
         {options.map(([option, schema]) => (
           <label key={option}>
             {plainText(option, 60)}
-            <OptionField option={option} schema={schema} />
+            <OptionField option={option} schema={schema} given={given[option]} />
           </label>
         ))}
       </div>
@@ -43,25 +44,32 @@ function wordsOf({ description = "", default: own }: Options[string]): string {
   return plainText(`${description}${ending}`, 400);
 }
 
-function OptionField({ option, schema }: { option: string; schema: Options[string] }) {
+/** Lists have no field. */
+function hasField({ type }: Options[string]): boolean {
+  return type !== "array" && type !== "object";
+}
+
+function OptionField({ option, schema, given }: { option: string; schema: Options[string]; given: unknown }) {
   const name = fieldName(option);
   const choices = schema.type === "boolean" ? ["yes", "no"] : schema.enum?.map(String);
+  const known = given === undefined ? "" : typeof given === "boolean" ? (given ? "yes" : "no") : String(given);
   if (choices !== undefined) {
     return (
       <select name={name}>
         <option value="">{unset}</option>
-        {choices.map((choice) => <option value={choice}>{plainText(choice, 80)}</option>)}
+        {choices.map((choice) => <option value={choice} selected={choice === known}>{plainText(choice, 80)}</option>)}
       </select>
     );
   }
   if (schema.type === "string") {
-    return <input type="text" name={name} placeholder={unset} maxLength={schema.max_length} />;
+    return <input type="text" name={name} defaultValue={known} placeholder={unset} maxLength={schema.max_length} />;
   }
   const step = schema.type === "integer" ? 1 : "any";
   return (
     <input
       type="number"
       name={name}
+      defaultValue={known}
       placeholder={unset}
       min={schema.minimum}
       max={schema.maximum}
@@ -70,13 +78,16 @@ function OptionField({ option, schema }: { option: string; schema: Options[strin
   );
 }
 
-/** Returns the options that a person has set, in their types. */
-export function optionsIn(data: FormData, options: Options): Record<string, unknown> {
+/** Returns the options that a person has set, in their types, and those of an earlier session that have no field. */
+export function optionsIn(data: FormData, options: Options, earlier: Params = {}): Record<string, unknown> {
+  const kept = Object.entries(earlier).filter(([option]) =>
+    options[option] !== undefined && !hasField(options[option])
+  );
   const set = Object.entries(options).flatMap(([option, { type }]) => {
     const text = String(data.get(fieldName(option)) ?? "").trim();
     return text === "" ? [] : [[option, valueOf(text, type)]];
   });
-  return Object.fromEntries(set) as Record<string, unknown>;
+  return Object.fromEntries([...kept, ...set]) as Record<string, unknown>;
 }
 
 function valueOf(text: string, type: Options[string]["type"]): unknown {

@@ -315,6 +315,7 @@ function Actions({ session, again }: { session: WholeSession; again: () => void 
   return (
     <>
       {inWorktree && <a class="button primary" href={addressOf("review", session.session_id)}>Review changes</a>}
+      <a class="button" href={addressOf("start", session.session_id)}>Start another</a>
       <button type="button" onClick={() => setAsks(true)}>Run again</button>
       {asks && <RunAgain session={session} close={() => setAsks(false)} />}
     </>

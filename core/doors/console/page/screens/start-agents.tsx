@@ -160,6 +160,7 @@ function AgentChoice(
   );
 }
 
-function isOn({ availability }: AgentReport): boolean {
+/** Whether an agent can be chosen. */
+export function isOn({ availability }: AgentReport): boolean {
   return availability !== "disabled";
 }

@@ -1,47 +1,51 @@
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
-import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
 import { omitEmpty, omitUndefined } from "../../../../../plugin-sdk/optional-fields.ts";
-import { lineGroups, RefusedCall } from "../api.ts";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { efforts, type SessionRequest } from "../../../../../plugin-sdk/request.ts";
+import { RefusedCall } from "../api.ts";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { sendKey } from "../keys.ts";
 import { Failure, Screen, toggled } from "../parts.tsx";
 import { goTo } from "../route.ts";
-import { plainText } from "../shown-text.ts";
 import { AgentOptions, optionsIn } from "./agent-options.tsx";
-import { Agents, useStartAgents } from "./start-agents.tsx";
+import { Agents, isOn, useStartAgents } from "./start-agents.tsx";
+import { Folder } from "./start-folder.tsx";
+import { type Preset, Presets, RecentPrompts, usePreset } from "./start-preset.tsx";
 
 /** The form that starts a session, or the same prompt on several agents. */
-export function Start() {
+export function Start({ as: first }: {
+  /** Id of the session whose terms it begins with. */
+  as?: string | undefined;
+}) {
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
   const known = useStartAgents();
-  const chosen = (known.agents ?? []).filter(({ id }) => several.has(id));
-  const { send, isBusy, failure } = useStart(several, chosen);
+  const { preset, take } = usePreset(first, ({ adapter_id }) => setSeveral(new Set([adapter_id])));
+  const on = known.agents?.filter(isOn) ?? null;
+  const chosen = on?.filter(({ id }) => several.has(id)) ?? [];
+  const { send, isBusy, failure } = useStart({ chosen, preset });
   const prompt = useRef<HTMLTextAreaElement>(null);
   return (
     <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
-      <form class="form start-form" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
+      <form
+        class="form start-form"
+        onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}
+        onKeyDown={sendOnEnter}
+      >
         <label>
-          Prompt<textarea
-            name="prompt"
-            rows={6}
-            required
-            placeholder="What should be done?"
-            ref={prompt}
-            onKeyDown={sendOnEnter}
-          />
+          Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" ref={prompt} />
         </label>
-        {failure !== null && fieldOf(failure) === "prompt" && <Failure {...noticeOf(failure)} />}
+        <RefusedField name="prompt" failure={failure} />
         <RecentPrompts into={prompt} />
-        <Folder />
-        {failure !== null && fieldOf(failure) === "workdir" && <Failure {...noticeOf(failure)} />}
-        <Agents of={known} chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
-        <Model of={chosen} />
-        {chosen[0] !== undefined && chosen.length === 1 && <AgentOptions key={chosen[0].id} of={chosen[0]} />}
-        <Terms />
-        {failure !== null && fieldOf(failure) === null && <Failure {...noticeOf(failure)} />}
+        <Presets of={preset} take={take} hasAgent={on && preset && on.some(({ id }) => id === preset.adapter_id)} />
+        <Fields key={preset?.session_id ?? ""} of={preset?.fields ?? {}} chosen={chosen} failure={failure}>
+          <Agents of={known} chosen={several} toggle={(id) => setSeveral(toggled(several, id))} />
+        </Fields>
+        <RefusedField name={null} failure={failure} />
         <div class="dialog-actions">
+          <span class="quiet-line start-key">{sendKey} starts it</span>
           <button type="submit" class="primary" disabled={isBusy}>
-            {several.size > 1 ? `Start ${several.size} sessions` : "Start"}
+            {chosen.length > 1 ? `Start ${chosen.length} sessions` : "Start"}
           </button>
         </div>
       </form>
@@ -49,24 +53,55 @@ export function Start() {
   );
 }
 
+interface FieldsProps {
+  /** Values that the fields have at first. */
+  of: Partial<SessionRequest>;
+  chosen: readonly AgentReport[];
+  failure: unknown;
+  /** The agents to choose from. */
+  children: ComponentChildren;
+}
+
+/** Fields below the prompt; each preset has its own. */
+function Fields({ of: given, chosen, failure, children }: FieldsProps) {
+  const [only, ...others] = chosen;
+  const takesEffort = chosen.length > 0 && chosen.every(({ accepts }) => accepts?.includes("effort"));
+  return (
+    <>
+      <Folder of={given.workdir} />
+      <RefusedField name="workdir" failure={failure} />
+      {children}
+      <Model of={chosen} given={given.model} />
+      {takesEffort && <Choose name="effort" label="Effort" choices={effortChoices} given={given.effort} />}
+      {only !== undefined && others.length === 0 && <AgentOptions key={only.id} of={only} given={given.params ?? {}} />}
+      <Terms of={given} />
+    </>
+  );
+}
+
+/** A refusal of the host, at the field that it is about. */
+function RefusedField({ name, failure }: { name: FieldName; failure: unknown }) {
+  return failure !== null && fieldOf(failure) === name ? <Failure {...noticeOf(failure)} /> : null;
+}
+
 /** Sends the form; a refusal goes to its field. */
-function useStart(several: ReadonlySet<string>, chosen: readonly AgentReport[]) {
+function useStart({ chosen, preset }: { chosen: readonly AgentReport[]; preset: Preset | null }) {
   const { api, sessions } = useConsole();
   const [isBusy, setIsBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const send = async (form: HTMLFormElement) => {
+    // A key may send it where the button cannot.
+    if (isBusy) return;
     setIsBusy(true);
     const start = async () => {
-      const data = new FormData(form);
-      const params = chosen.length === 1 ? optionsIn(data, chosen[0]?.config?.properties ?? {}) : {};
-      const request = { ...requestOf(data), ...omitEmpty({ params }) };
-      if (several.size > 1) {
-        const asked = { ...request, adapters: [...several] };
-        const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", asked);
+      const request = requestOf(new FormData(form), { chosen, preset });
+      const ids = chosen.map(({ id }) => id);
+      if (ids.length > 1) {
+        const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", { ...request, adapters: ids });
         return goTo("compare", id);
       }
-      const adapter = [...several][0] ?? "auto";
-      const { session_id } = await api.send<{ session_id: string }>("POST", "/v1/sessions", { ...request, adapter });
+      const asked = { ...request, adapter: ids[0] ?? "auto" };
+      const { session_id } = await api.send<{ session_id: string }>("POST", "/v1/sessions", asked);
       sessions.touch(session_id);
       goTo("sessions", session_id);
     };
@@ -79,15 +114,17 @@ function useStart(several: ReadonlySet<string>, chosen: readonly AgentReport[]) 
   return { send, isBusy, failure };
 }
 
-/** Sends the form at Ctrl-Enter. */
-function sendOnEnter(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }): void {
+/** Sends the form at Ctrl-Enter, in any of its fields. */
+function sendOnEnter(event: KeyboardEvent & { currentTarget: HTMLFormElement }): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
-  event.currentTarget.form?.requestSubmit();
+  event.currentTarget.requestSubmit();
 }
 
+type FieldName = "prompt" | "workdir" | null;
+
 /** Names the field that a refusal is about; null for none of this form. */
-function fieldOf(error: unknown): "prompt" | "workdir" | null {
+function fieldOf(error: unknown): FieldName {
   if (!(error instanceof RefusedCall)) return null;
   const words = `${String(error.details["path"] ?? "")} ${error.message}`;
   return /\bworkdir\b|\bfolder\b|working directory/i.test(words)
@@ -97,139 +134,135 @@ function fieldOf(error: unknown): "prompt" | "workdir" | null {
     : null;
 }
 
-/** The folder to work in, with those of earlier sessions to choose from. */
-function Folder() {
-  const { sessions } = useConsole();
-  // A worktree is not a folder to start in: it goes with its session.
-  const own = sessions.all.value.filter(({ workdir, session_id }) => !workdir.includes(session_id));
-  const folders = [...new Set(own.map(({ workdir }) => workdir))].slice(0, 20);
-  return (
-    <label>
-      Folder<input
-        type="text"
-        name="workdir"
-        required
-        list="folders"
-        defaultValue={folders[0] ?? ""}
-        placeholder="/absolute/path"
-      />
-      <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
-    </label>
-  );
-}
-
-/** Sessions whose prompts can be taken again. */
-const mostRecent = 30;
-
-/** Prompts of the latest sessions: one that is chosen is read whole, and goes into the field. */
-function RecentPrompts({ into }: { into: { current: HTMLTextAreaElement | null } }) {
-  const found = useConsole();
-  const named = new Map(found.sessions.all.value.map(({ title, session_id }) => [title, session_id]));
-  const titles = [...named.keys()].filter((title) => title !== "").slice(0, mostRecent);
-  if (titles.length === 0) return null;
-  const take = async (title: string) => {
-    const id = named.get(title);
-    if (id === undefined) return;
-    const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
-    await attempt(found, null, async () => {
-      for await (const [line] of lineGroups(await found.api.open(path, { limit: 1, follow: false }))) {
-        if (line === undefined || into.current === null) continue;
-        const { event } = JSON.parse(line) as Envelope;
-        if (event.type === "session_started") into.current.value = event.requested.prompt;
-        into.current.focus();
-      }
-    });
-  };
-  return (
-    <label>
-      Recent prompts
-      <select onChange={({ currentTarget }) => void take(currentTarget.value)}>
-        <option value="">Take one again …</option>
-        {titles.map((title) => <option value={title}>{plainText(title, 100)}</option>)}
-      </select>
-    </label>
-  );
-}
-
 /** The model, with those of the chosen agents to choose from. */
-function Model({ of: agents }: { of: readonly AgentReport[] }) {
+function Model({ of: agents, given }: { of: readonly AgentReport[]; given: string | undefined }) {
   const models = new Set(agents.flatMap((agent) => agent.models));
   return (
     <label>
-      Model<input type="text" name="model" list="models" maxLength={256} placeholder="the agent's own" />
+      Model<input
+        type="text"
+        name="model"
+        list="models"
+        maxLength={256}
+        defaultValue={given ?? ""}
+        placeholder="the agent's own"
+      />
       <datalist id="models">{[...models].map((name) => <option value={name} />)}</datalist>
     </label>
   );
 }
 
-function Terms() {
+type Choices = readonly (readonly [value: string, text: string])[];
+
+const effortChoices: Choices = [
+  ["", "The agent's own"],
+  ...efforts.map((one) => [one, `${one.slice(0, 1).toUpperCase()}${one.slice(1)}`] as const),
+];
+const approvalChoices: Choices = [
+  ["", "As the agent is set up"],
+  ["ask", "Ask me"],
+  ["reads", "Allow reading"],
+  ["edits", "Allow reading and edits"],
+  ["all", "Allow all that the walls allow"],
+  ["deny", "Deny all"],
+];
+const workspaceChoices: Choices = [
+  ["worktree", "In a worktree, to review"],
+  ["inplace", "In the folder itself"],
+];
+
+interface ChooseProps {
+  name: string;
+  label: string;
+  choices: Choices;
+  /** The choice at first; default: the first. */
+  given: string | undefined;
+}
+
+function Choose({ name, label, choices, given }: ChooseProps) {
+  return (
+    <label>
+      {label}
+      <select name={name}>
+        {choices.map(([value, text]) => <option value={value} selected={value === given}>{text}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Terms({ of: { approval, workspace, ...limits } }: { of: Partial<SessionRequest> }) {
   return (
     <>
       <div class="form-row">
-        <label>
-          Approvals
-          <select name="approval">
-            <option value="">As the agent is set up</option>
-            <option value="ask">Ask me</option>
-            <option value="reads">Allow reading</option>
-            <option value="edits">Allow reading and edits</option>
-            <option value="all">Allow all that the walls allow</option>
-            <option value="deny">Deny all</option>
-          </select>
-        </label>
-        <label>
-          Where
-          <select name="workspace">
-            <option value="worktree">In a worktree, to review</option>
-            <option value="inplace">In the folder itself</option>
-          </select>
-        </label>
+        <Choose name="approval" label="Approvals" choices={approvalChoices} given={approval} />
+        <Choose name="workspace" label="Where" choices={workspaceChoices} given={workspace} />
       </div>
-      <Limits />
+      <Limits of={limits} />
     </>
   );
 }
 
-function Limits() {
+function Limits({ of: { timeout_ms, budget, labels = {} } }: { of: Partial<SessionRequest> }) {
+  const number = (name: string, label: string, given: { min: string; step: string; defaultValue: number | string }) => (
+    <label>
+      {label}
+      <input type="number" name={name} placeholder="no limit" {...given} />
+    </label>
+  );
+  const minutes = timeout_ms === undefined ? "" : timeout_ms / 60_000;
   return (
     <>
       <div class="form-row">
-        <label>
-          Minutes at most<input type="number" name="minutes" min="1" placeholder="no limit" />
-        </label>
-        <label>
-          Cost at most<input type="number" name="cost" min="0" step="0.01" placeholder="no limit" />
-        </label>
-        <label>
-          Turns at most<input type="number" name="turns" min="1" placeholder="no limit" />
-        </label>
+        {number("minutes", "Minutes at most", { min: "0.001", step: "any", defaultValue: minutes })}
+        {number("cost", "Cost at most", { min: "0", step: "any", defaultValue: budget?.cost ?? "" })}
+        {number("turns", "Turns at most", { min: "1", step: "1", defaultValue: budget?.turns ?? "" })}
       </div>
       <label>
-        Labels<input type="text" name="labels" placeholder="ticket=123 team=web" />
+        Labels<input type="text" name="labels" defaultValue={labelsText(labels)} placeholder="ticket=123 team=web" />
       </label>
     </>
   );
 }
 
-/** A request of the form's fields; empty ones are left out. */
-function requestOf(data: FormData): Record<string, unknown> {
+/** Labels by which doors find their sessions: a new session is none of those. */
+const labelsOfDoors: ReadonlySet<string> = new Set(["door", "acp_session", "comparison"]);
+
+/** Writes labels as the field takes them; one with a space does not fit there. */
+function labelsText(labels: Readonly<Record<string, string>>): string {
+  const own = Object.entries(labels).filter(([name]) => !labelsOfDoors.has(name));
+  return own.map(([name, value]) => `${name}=${value}`).filter((one) => !/\s/.test(one)).join(" ");
+}
+
+interface RequestParts {
+  chosen: readonly AgentReport[];
+  preset: Preset | null;
+}
+
+/** A request of the form's fields, and of a preset's other terms; empty fields are left out. */
+function requestOf(data: FormData, { chosen, preset }: RequestParts): Record<string, unknown> {
   const text = (name: string): string => String(data.get(name) ?? "").trim();
   const number = (name: string): number | undefined => text(name) === "" ? undefined : Number(text(name));
-  const [minutes, cost, turns] = [number("minutes"), number("cost"), number("turns")];
-  const budget = omitUndefined({ cost, turns });
+  const minutes = number("minutes");
+  const { cost: _, turns: _1, ...further } = preset?.fields.budget ?? {};
+  const budget = omitUndefined({ ...further, cost: number("cost"), turns: number("turns") });
   const labels = Object.fromEntries(
     text("labels").split(/\s+/).filter((label) => label.includes("=")).map((label) => {
       const at = label.indexOf("=");
       return [label.slice(0, at), label.slice(at + 1)];
     }),
   );
+  const [only, ...others] = chosen;
+  const params = only === undefined || others.length > 0
+    ? {}
+    : optionsIn(data, only.config?.properties ?? {}, only.id === preset?.adapter_id ? preset.fields.params : {});
   return {
+    ...preset?.others,
     prompt: text("prompt"),
     workdir: text("workdir"),
     workspace: text("workspace"),
-    ...omitEmpty({ model: text("model") }),
-    timeout_ms: minutes === undefined ? undefined : minutes * 60_000,
+    ...omitEmpty({ model: text("model"), effort: text("effort") }),
+    timeout_ms: minutes === undefined ? undefined : Math.round(minutes * 60_000),
     ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),
-    ...omitEmpty({ approval: text("approval"), labels }),
+    ...omitEmpty({ approval: text("approval"), labels, params }),
   };
 }

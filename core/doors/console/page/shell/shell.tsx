@@ -71,7 +71,7 @@ function CurrentScreen({ found: { route, canRun } }: { found: Console }) {
     case "agents":
       return <Agents />;
     case "start":
-      return canRun ? <Start /> : <ReadOnly />;
+      return canRun ? <Start key={first ?? ""} as={first} /> : <ReadOnly />;
     case "review":
       return (
         <Later load={reviewScreens}>
