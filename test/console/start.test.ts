@@ -201,6 +201,7 @@ test("a session's page starts another one with its terms, and Ctrl-Enter in any 
   });
   await result();
   await opened.go(`#/sessions/${id}`);
+  await page.getByRole("button", { name: "Run again" }).click();
   await page.getByRole("link", { name: "Start another" }).click();
   const model = page.getByRole("combobox", { name: "Model" });
   await expect.poll(() => model.inputValue()).toBe("small-1");

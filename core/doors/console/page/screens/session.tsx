@@ -315,7 +315,6 @@ function Actions({ session, again }: { session: WholeSession; again: () => void 
   return (
     <>
       {inWorktree && <a class="button primary" href={addressOf("review", session.session_id)}>Review changes</a>}
-      <a class="button" href={addressOf("start", session.session_id)}>Start another</a>
       <button type="button" onClick={() => setAsks(true)}>Run again</button>
       {asks && <RunAgain session={session} close={() => setAsks(false)} />}
     </>
@@ -352,6 +351,10 @@ function RunAgain({ session, close }: { session: WholeSession; close: () => void
           />
           <small>Empty: the same agent, with the same request.</small>
         </label>
+        <p class="quiet-line">
+          For another prompt or other terms:{" "}
+          <a href={addressOf("start", session.session_id)}>Start another one like it</a>
+        </p>
         {refused !== null && <Failed of={refused} />}
         <div class="dialog-actions">
           <button type="button" onClick={close}>Cancel</button>
