@@ -42,6 +42,21 @@ const screens = {
   "spend": ["No session has ended in these days", "Each session that ends adds"],
 };
 
+test("Compare names a command that works: where no agent is on, the one that finds some", async () => {
+  const opened = await openConsole(browser, host, { hash: "#/compare" });
+  await opened.page.getByText('bulkhead run --all "Your prompt"').waitFor();
+  await closeConsole(opened);
+  const bare = await openConsole(browser, host);
+  await bare.page.route("**/v1/agents*", async (route) => {
+    const { agents } = await (await route.fetch()).json() as { agents: Record<string, unknown>[] };
+    await route.fulfill({ json: { agents: agents.map((agent) => ({ ...agent, availability: "disabled" })) } });
+  });
+  await bare.go("#/compare");
+  await bare.page.getByText("bulkhead setup").waitFor();
+  expect(await bare.page.getByText("bulkhead run --all").count()).toBe(0);
+  await closeConsole(bare);
+});
+
 test("a new host's screens say what they will show and what to do", async () => {
   const opened = await openConsole(browser, host);
   const { page, go } = opened;

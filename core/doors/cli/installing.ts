@@ -9,10 +9,12 @@ import type { PreparedInstall } from "../../packages/install/prepare-install.ts"
 import { forgetPlugin } from "../../packages/install/remove-plugin.ts";
 import type { Allowances } from "../../packages/install/source-policy.ts";
 import type { NewGrant } from "../../packages/manifest/edit-host-manifest.ts";
-import { dirname, resolve } from "../../ground/platform/files/paths.ts";
+import { hostManifestName } from "../../packages/manifest/find-host-manifest.ts";
+import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { grantWord } from "../../packages/install/asked-permissions.ts";
-import { loadManifest } from "./open-host.ts";
+import { writeStarter } from "./commands/init.ts";
+import { loadManifest, manifestFile } from "./open-host.ts";
 import { pinGranted } from "./pin-granted.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
@@ -30,6 +32,19 @@ export async function manifestToChange(call: Invocation): Promise<FileManifest> 
   throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
     hint: 'Write one with "bulkhead init".',
   });
+}
+
+/**
+ * The same for a command that adds something: where there is no host manifest it writes a starter here, and says so.
+ * @throws {BulkheadError} `invalid_config`, `io_error`
+ */
+export async function manifestToAddTo(call: Invocation): Promise<FileManifest> {
+  if (await manifestFile(call) === undefined) {
+    const file = join(call.terminal.cwd, hostManifestName);
+    await writeStarter(file);
+    await call.terminal.stderr.write(`There was no bulkhead.yaml: wrote ${file}.\n`);
+  }
+  return await manifestToChange(call);
 }
 
 /** Reads from the command's flags what the operator allows beyond the rules. */

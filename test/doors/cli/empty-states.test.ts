@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -61,6 +61,30 @@ test("where an agent is enabled, an empty list names it, and the command runs", 
   expect((await fresh(["session", "list"], project)).out).toBe('No session yet. Start one: bulkhead run quick "…"\n');
   expect(await fresh(["run", "quick", "…"], project)).toMatchObject({ code: 0 });
 });
+
+test(
+  "the hint at a plugin that is not enabled works in a folder without bulkhead.yaml",
+  { timeout: 120_000 },
+  async () => {
+    const bare = join(home, "bare");
+    await mkdir(bare);
+    const { code, err } = await fresh(["run", "replay", "Try it"], bare);
+    expect({ code, hint: err.split("\n")[1]?.trim() }).toEqual({ code: 5, hint: "bulkhead plugin enable replay" });
+    const enabled = await fresh(["plugin", "enable", "replay"], bare);
+    const file = join(bare, "bulkhead.yaml");
+    expect(enabled).toMatchObject({ code: 0, err: `There was no bulkhead.yaml: wrote ${file}.\n` });
+    expect(enabled.out).toContain(`replay is enabled (${file}).`);
+    expect(await fresh(["plugin", "enable", "repo-census"], bare)).toMatchObject({ code: 0, err: "" });
+    const grants = ["plugin", "grant", "replay", "read:plugin", "read:workdir", "write:workdir"];
+    expect(await fresh(grants, bare)).toMatchObject({ code: 0 });
+    expect(await fresh(["run", "replay", "Try it"], bare)).toMatchObject({ code: 0 });
+    // One that there is not changes nothing.
+    const none = join(home, "none");
+    await mkdir(none);
+    expect(await fresh(["plugin", "enable", "nobody"], none)).toMatchObject({ code: 5 });
+    expect(await readdir(none)).toEqual([]);
+  },
+);
 
 test("run --record says how to play the file where the replay plugin is off", { timeout: 120_000 }, async () => {
   const project = join(home, "project");

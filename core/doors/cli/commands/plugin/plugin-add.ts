@@ -2,7 +2,6 @@ import type { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import { parsePackageSpec } from "../../../../packages/install/package-spec.ts";
 import { type PreparedInstall, prepareInstall } from "../../../../packages/install/prepare-install.ts";
 import { restoreInstalled } from "../../../../packages/install/restore-installed.ts";
-import { join } from "../../../../ground/platform/files/paths.ts";
 import { type Invocation, tell } from "../../command.ts";
 import { decideGrants } from "../../decide-grants.ts";
 import {
@@ -10,16 +9,15 @@ import {
   commitInstall,
   fetchWhileWaiting,
   installReport,
+  manifestToAddTo,
   manifestToChange,
   packageLimits,
 } from "../../installing.ts";
 import { errorOf, faultText, loadFault } from "../../load-fault.ts";
-import { manifestFile } from "../../open-host.ts";
 import { reportError } from "../../report-error.ts";
 import { installLines } from "../../render/install-lines.ts";
 import { createPaint } from "../../render/paint.ts";
 import { plural } from "../../render/quantities.ts";
-import { writeStarter } from "../init.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { asTyped } from "../../render/as-typed.ts";
 
@@ -28,12 +26,7 @@ export async function pluginAdd(call: Invocation): Promise<number> {
   const [named] = call.args;
   if (named === undefined) return await restore(call);
   const { terminal, json } = call;
-  if (await manifestFile(call) === undefined) {
-    const file = join(terminal.cwd, "bulkhead.yaml");
-    await writeStarter(file);
-    await terminal.stderr.write(`There was no bulkhead.yaml: wrote ${file}.\n`);
-  }
-  const manifest = await manifestToChange(call);
+  const manifest = await manifestToAddTo(call);
   const spec = await parsePackageSpec(named, terminal.cwd);
   const limits = packageLimits(manifest);
   const fetched = await fetchWhileWaiting(call, { spec, named, manifestFile: manifest.file, limits });

@@ -15,7 +15,7 @@ import { createPaint } from "../../render/paint.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../../setup/setup-sheet.ts";
-import { manifestToChange } from "../../installing.ts";
+import { manifestToAddTo, manifestToChange } from "../../installing.ts";
 import { errorOf, faultText, loadFaultAfter } from "../../load-fault.ts";
 import { openHost } from "../../open-host.ts";
 import { parseGrant } from "../../parse-grant.ts";
@@ -134,7 +134,7 @@ async function change(
   { id, host, values, asks, grants }: EntryChange,
 ): Promise<number> {
   const enabled = host !== null;
-  const { file } = await manifestToChange(call);
+  const { file } = await (enabled ? manifestToAddTo(call) : manifestToChange(call));
   const changed = await changeManifest(file, async ({ text, writeText }) => {
     let after = setEnabled(setInEntry(text, { pluginId: id, values, file }), { pluginId: id, enabled, file });
     for (const grant of grants) after = addGrant(after, grant, { file });

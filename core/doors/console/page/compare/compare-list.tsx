@@ -1,7 +1,9 @@
+import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import { useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
-import { Empty, Failed, ListRow, Screen, useLoaded } from "../parts.tsx";
+import { Command, Empty, Failed, ListRow, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
+import { isOn } from "../screens/start-agents.tsx";
 import { Text } from "../text.tsx";
 
 interface ComparisonRow {
@@ -53,15 +55,29 @@ export function CompareList() {
   );
 }
 
+/** Names a command that works as the host is: without an agent, the one that finds some. */
 function NoComparison() {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", { probe: false }, signal),
+    [],
+  );
+  const agents = loaded !== undefined && "value" in loaded ? loaded.value.agents : null;
   return (
     <Empty title="Nothing to compare yet">
       <p>
         Start a session and choose several agents. Each works in a worktree of its own; adopt the one you like best.
       </p>
-      <p>
-        From a terminal: <code class="command">bulkhead run --all "Your prompt"</code>
-      </p>
+      {agents?.some(isOn) && (
+        <p>
+          From a terminal: <Command text='bulkhead run --all "Your prompt"' />
+        </p>
+      )}
+      {agents !== null && !agents.some(isOn) && (
+        <p>
+          No agent is on yet. To find those of this machine: <Command text="bulkhead setup" />
+        </p>
+      )}
     </Empty>
   );
 }
