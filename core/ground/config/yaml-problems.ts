@@ -108,25 +108,41 @@ interface ExcerptOptions {
 function excerptOf(source: string, problem: ExcerptPlace, { masks }: ExcerptOptions): string | undefined {
   const whole = source.split(/\r?\n/)[problem.line - 1];
   if (whole === undefined || whole.trim() === "") return undefined;
-  const text = (masks ? masked(whole, problem) : whole).replaceAll("\t", " ");
-  const at = Math.min(problem.column - 1, text.length);
+  const start = Math.min(problem.column - 1, whole.length);
+  const { text, at } = masks ? masked(whole, { start, found: problem.found }) : { text: whole, at: start };
   const from = at < widest ? 0 : at - Math.floor(widest / 2);
   const number = String(problem.line);
-  return `${number} | ${text.slice(from, from + widest)}\n${" ".repeat(number.length)} | ${" ".repeat(at - from)}^`;
+  const shown = text.slice(from, from + widest).replaceAll("\t", " ");
+  return `${number} | ${shown}\n${" ".repeat(number.length)} | ${" ".repeat(at - from)}^`;
 }
 
-/** Replaces letters and digits behind the first key, but for other keys and the word that the problem names itself. */
-function masked(text: string, { column, found }: ExcerptPlace): string {
-  const key = /:(?=\s|$)/.exec(text)?.index ?? -1;
-  const start = column - 1;
+/**
+ * Hides what stands behind the first key, but for other keys and the word that the problem names itself.
+ * @returns the text, and where in it the problem is
+ */
+function masked(text: string, { start, found }: { start: number; found: string }): { text: string; at: number } {
+  const key = /:(?=\s|$)/.exec(text)?.index ?? 0;
   const word = shownWord(found);
   const quoted = /["']/.test(text[start] ?? "") ? 1 : 0;
   const end = word !== null && text.startsWith(word, start + quoted) ? start + word.length + quoted : start;
-  const keys = [...text.matchAll(flowKey)].map(({ index, 0: { length } }) => ({ from: index, to: index + length }));
-  return text.replace(/[\p{L}\p{N}]/gu, (character, at: number) => {
-    const isKey = at < key || keys.some(({ from, to }) => at >= from && at < to);
-    return isKey || (at >= start && at < end) ? character : "·".repeat(character.length);
-  });
+  const keys = [...text.matchAll(flowKey)].map(({ index, 0: { length } }) => [index, index + length] as const);
+  const shown = [[0, key] as const, ...keys, [start, end] as const].toSorted(([a], [b]) => a - b);
+  const parts: string[] = [];
+  let last = 0;
+  let at = 0;
+  for (const [from, to] of [...shown, [text.length, text.length] as const]) {
+    if (from > last) parts.push(hidden(text.slice(last, from)));
+    if (from === start) at = parts.join("").length - Math.max(0, last - start);
+    parts.push(text.slice(Math.max(last, from), to));
+    last = Math.max(last, from, to);
+  }
+  return { text: parts.join(""), at };
+}
+
+/** Puts one word for each value that may be a secret, or a part of one; signs alone are none. */
+function hidden(text: string): string {
+  const words = text.replace(/[^\s,{}[\]"']+/g, (word) => /[\p{L}\p{N}]/u.test(word) ? "(hidden)" : word);
+  return words.replace(/\(hidden\)(?: +\(hidden\))+/g, "(hidden)");
 }
 
 /** A key in braces, which holds no secret: `{ agent: …, require: … }`. */

@@ -25,10 +25,15 @@ test("a problem of a plugin's file shows its line, with a caret below the place"
 });
 
 test("a problem of an operator's file shows no value but the one that it names", () => {
-  expect(inHostManifest("bulkhead: 1\nlimits:\n\tx: 1\n")).toEqual(["3 |  x: ·\n  | ^"]);
+  expect(inHostManifest("bulkhead: 1\nlimits:\n\tx: 1\n")).toEqual(["3 |  x: (hidden)\n  | ^"]);
   expect(inHostManifest("bulkhead: 1\nlimits: { timeout_ms: 10q, workers: 7 }\n")).toEqual([
-    "2 | limits: { timeout_ms: 10q, workers: · }\n  |                       ^",
+    "2 | limits: { timeout_ms: 10q, workers: (hidden) }\n  |                       ^",
   ]);
+  // The caret stands below its place, however long what is hidden before it is.
+  const long = `sk-${"9".repeat(60)}`;
+  expect(inHostManifest(`bulkhead: 1\nlimits: { workers: "${long} and more", timeout_ms: 10q }\n`)).toContainEqual(
+    expect.stringMatching(/^2 \| limits: \{ workers: "\(hidden\)", timeout_ms: 10q \}\n {2}\| {44}\^$/),
+  );
   expect(inHostManifest('bulkhead: 1\nplugins: { a: { config: { token: "sk-1234 } } }\n')[0]).not.toContain("1234");
   expect(inHostManifest("bulkhead: 1\nplugins: { a: { config: { token: [sk-1234, b: } } }\n").join()).not.toContain(
     "1234",
