@@ -18,6 +18,7 @@ export const slowTests: readonly string[] = [
   "test/doors/cli/terminal-closes.test.ts",
   "test/doors/cli/through-daemon.test.ts",
   "test/doors/cli/watch/session-watch.test.ts",
+  "test/docs/run-commands.test.ts",
   "test/doors/daemon/daemon.test.ts",
   "test/doors/daemon/plugin-trials.test.ts",
   "test/doors/daemon/two-containers.test.ts",
@@ -143,6 +144,7 @@ export const slowOnNodeAlone: readonly string[] = [
  * kit and `claude-code` show on Deno that plugins run there. `npm run test:slow:deno` runs them too.
  */
 export const slowOnNodeInShort: readonly string[] = [
+  "test/docs/run-commands.test.ts",
   "test/doors/http/scanner.test.ts",
   "test/doors/http/caller-rule.test.ts",
   "test/sessions/host/bad-input.test.ts",

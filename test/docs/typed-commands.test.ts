@@ -2,7 +2,6 @@ import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
 import { isHelpPage } from "../../core/doors/cli/help-pages.ts";
 import { createProgram } from "../../core/doors/cli/program.ts";
-import { runCli } from "../../core/doors/cli/run-cli.ts";
 import { fakeHost } from "../doors/cli/fake-host.ts";
 import { fakeTerminal } from "../doors/cli/fake-terminal.ts";
 import {
@@ -57,25 +56,6 @@ test.each([["documents", fromDocuments], ["texts of the program and the console"
     expect(commands.length).toBeGreaterThan(100);
   },
 );
-
-/** Commands that change nothing, wherever they run. */
-const harmless = ["help", "--version", "completion", "schema", "agents", "plugin list", "session list", "usage"];
-
-test("commands that change nothing run as they are printed", async () => {
-  const lines = [...fromDocuments, ...fromProgram].map(({ text }) => wordsOf(text).slice(1))
-    .filter((words) => !isOpen(words) && harmless.some((one) => words.join(" ").startsWith(one)))
-    .filter((words) => !words.some((word) => /[<|…]/.test(word)));
-  const distinct = [...new Map(lines.map((words) => [words.join(" "), words])).values()];
-  expect(distinct.length).toBeGreaterThan(20);
-  for (const args of distinct) {
-    // A sentence may name a command without what it needs.
-    if (await refusalOf(program, args, { isNamed: false }) !== null) continue;
-    const terminal = fakeTerminal({ args: [...args], cwd: tmpdir() });
-    const code = await runCli(terminal, { createHost: fakeHost().create });
-    // 6: no agent of the test's host can do what is asked for.
-    expect({ args, isDone: [0, 6].includes(code), err: terminal.err() }).toEqual({ args, isDone: true, err: "" });
-  }
-});
 
 test.each([
   ["bulkhead runn alpha go", "unknown command"],

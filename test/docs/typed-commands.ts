@@ -35,7 +35,9 @@ export function printedCommands(): TypedCommand[] {
 /** Lines that begin with the command, after what a shell has before it: another command, or a variable. */
 function linesOf(line: string): string[] {
   return line.split(/&&|;|\||\$\(|<\(/).map((part) => part.trim().replace(/^(?:[A-Z_]+=\S+ )+/, ""))
-    .filter((part) => /^(?:npx )?bulkhead(?: |$)/.test(part)).map((part) => part.replace(/^npx /, ""));
+    .filter((part) => /^(?:npx )?bulkhead(?: |$)/.test(part))
+    // The bracket that ends `$(bulkhead …)`.
+    .map((part) => part.replace(/^npx /, "").replace(/^([^(]*)\)$/, "$1"));
 }
 
 /** Stands for a part of a text that is put in when the program runs. */

@@ -40,7 +40,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...boxLines(result, options),
     ...hostLines(result, options),
     ...artifactLines(result, options),
-    ...gitLines(result.git_changes ?? [], options),
+    ...gitLines(result, options),
     ...leftLines(result, options),
     ...workspaceLine(result, options),
   ];
@@ -243,11 +243,11 @@ const words: Readonly<Record<GitChange["outcome"], string>> = {
 };
 
 /** Lists what the agent did with git, each with the command that brings back what did not move. */
-function gitLines(changes: readonly GitChange[], { paint }: { paint: Paint }): string[] {
+function gitLines({ session_id, git_changes: changes = [] }: SessionResult, { paint }: { paint: Paint }): string[] {
   if (changes.length === 0) return [];
   const lines = changes.slice(0, shownChanges).flatMap((change) => changeLines(change, paint));
   const more = changes.length - shownChanges;
-  if (more > 0) lines.push(paint("dim", `and ${formatCount(more)} more: bulkhead session events`));
+  if (more > 0) lines.push(paint("dim", `and ${formatCount(more)} more: bulkhead session events ${shortId(session_id)}`));
   const signed = changes.some(({ id }) => id !== undefined);
   return [...lines, ...(signed ? [paint("dim", "git: no hook ran, and nothing was signed")] : [])].map((line) =>
     `  ${line}`

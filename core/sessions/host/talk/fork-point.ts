@@ -41,7 +41,7 @@ export async function forkPoint(
   if (found === null) {
     const why = at === undefined ? "its events are not kept any more" : `it has no turn ${at}`;
     throw new BulkheadError("not_found", `Cannot ${act} conversation "${conversation}": ${why}.`, {
-      hint: "Run: bulkhead session show <id>",
+      hint: `Run: bulkhead session show ${conversation}`,
     });
   }
   refuseRunning(found, act);

@@ -319,6 +319,13 @@ test("resultLines shows where a plugin failed, and not where it refused an opera
   expect(lines("BulkheadError", true)).toContain("at mod.ts:3:4");
 });
 
+test("resultLines names the session whose events have the other changes of git", () => {
+  const git_changes = Array.from({ length: 23 }, (_, at) => ({ name: `refs/heads/b${at}`, outcome: "moved" as const }));
+  const result = fakeResult({ session_id: "3f2a91c0aabb", git_changes });
+  const lines = resultLines(result, { paint: createPaint(false), columns: 80, events: 1 });
+  expect(lines).toContain("  and 3 more: bulkhead session events 3f2a91c0");
+});
+
 test("resultLines says where a budget is held by the agent's word alone", () => {
   const lines = (budget_basis: "wire" | "reported") =>
     resultLines(fakeResult({ effective: { ...fakeSettings(), budget: { cost: 1 }, budget_basis } }), {
