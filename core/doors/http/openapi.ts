@@ -81,6 +81,7 @@ const tags: Readonly<Record<string, string>> = {
   conversations: "Talk with an agent over several turns.",
   denials: "Uses that were denied, and the grants that would allow them.",
   events: "The events of all sessions.",
+  folder: "Folders to work in.",
   held: "Changes that can run programs and wait for a person.",
   host: "The host's health and figures.",
   moment: "The host as it was at an earlier time.",

@@ -351,10 +351,7 @@ function RunAgain({ session, close }: { session: WholeSession; close: () => void
           />
           <small>Empty: the same agent, with the same request.</small>
         </label>
-        <p class="quiet-line">
-          For another prompt or other terms:{" "}
-          <a href={addressOf("start", session.session_id)}>Start another one like it</a>
-        </p>
+        <OrAnother id={session.session_id} />
         {refused !== null && <Failed of={refused} />}
         <div class="dialog-actions">
           <button type="button" onClick={close}>Cancel</button>
@@ -362,6 +359,15 @@ function RunAgain({ session, close }: { session: WholeSession; close: () => void
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** The way to a session that is like one but for what a person changes. */
+function OrAnother({ id }: { id: string }) {
+  return (
+    <p class="quiet-line">
+      For another prompt or other terms: <a href={addressOf("start", id)}>Start another one like it</a>
+    </p>
   );
 }
 
