@@ -172,7 +172,7 @@ test("a session begins with the terms of an earlier one, those without a field t
     params: { style: "grand", depth: 3, loud: false, words: ["very"] },
     budget: { cost: 2, tokens: 5000, turns: 4 },
     timeout_ms: 90_000,
-    labels: { team: "web" },
+    labels: { team: "web", note: "two words" },
     tool_approvals: { Bash: "deny" as const },
     best_effort: true,
   };
@@ -180,7 +180,7 @@ test("a session begins with the terms of an earlier one, those without a field t
   await result();
   await page.getByRole("combobox", { name: "As in an earlier session" }).selectOption(id);
   await expect.poll(() => page.getByRole("checkbox", { name: /^tuned/ }).isChecked()).toBe(true);
-  await page.getByText("Also as there: tool_approvals.").waitFor();
+  await page.getByText("Also as there: tool_approvals, labels.").waitFor();
   // Of a worktree, the folder that it was asked for.
   expect(await page.getByRole("combobox", { name: "Folder" }).inputValue()).toBe(host.workdir);
   expect(await page.getByRole("combobox", { name: "Effort" }).inputValue()).toBe("high");

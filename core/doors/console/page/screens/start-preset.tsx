@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Envelope } from "../../../../../plugin-sdk/envelope.ts";
+import { omitEmpty } from "../../../../../plugin-sdk/optional-fields.ts";
 import type { SessionRequest } from "../../../../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { type HostApi, lineGroups } from "../api.ts";
@@ -35,8 +36,10 @@ const withField: ReadonlySet<string> = new Set<keyof SessionRequest>([
   "params",
   "timeout_ms",
   "budget",
-  "labels",
 ]);
+
+/** Labels by which doors find their sessions: a new session is none of those. */
+const labelsOfDoors: ReadonlySet<string> = new Set(["door", "acp_session", "comparison"]);
 
 /** Parts that belong to one run. */
 const ofOneRun: ReadonlySet<string> = new Set<keyof SessionRequest>([
@@ -76,13 +79,27 @@ function presetOf(
   { requested, adapter_id }: Begin,
   listed: SessionSummary | undefined,
 ): Omit<Preset, "session_id"> {
-  const terms = Object.entries(requested).filter(([name]) => !ofOneRun.has(name));
+  const { labels, ...further } = requested;
+  const terms = Object.entries(further).filter(([name]) => !ofOneRun.has(name));
+  const { fitting, unfit } = labelsOf(labels);
+  const fields = Object.fromEntries(terms.filter(([name]) => withField.has(name))) as Partial<SessionRequest>;
+  const others = Object.fromEntries(terms.filter(([name]) => !withField.has(name))) as Partial<SessionRequest>;
   return {
     title: listed?.title ?? requested.prompt,
     adapter_id: listed?.adapter_id ?? adapter_id,
-    fields: Object.fromEntries(terms.filter(([name]) => withField.has(name))) as Partial<SessionRequest>,
-    others: Object.fromEntries(terms.filter(([name]) => !withField.has(name))) as Partial<SessionRequest>,
+    fields: { ...fields, labels: fitting },
+    others: { ...others, ...omitEmpty({ labels: unfit }) },
     env: Object.keys(requested.env ?? {}),
+  };
+}
+
+/** Parts labels into those that fit into a field, and those with a space. */
+function labelsOf(labels: Readonly<Record<string, string>> = {}) {
+  const own = Object.entries(labels).filter(([name]) => !labelsOfDoors.has(name));
+  const isUnfit = ([name, value]: [string, string]) => /[\s=]/.test(name) || /\s/.test(value);
+  return {
+    fitting: Object.fromEntries(own.filter((one) => !isUnfit(one))),
+    unfit: Object.fromEntries(own.filter(isUnfit)),
   };
 }
 

@@ -224,13 +224,9 @@ function Limits({ of: { timeout_ms, budget, labels = {} } }: { of: Partial<Sessi
   );
 }
 
-/** Labels by which doors find their sessions: a new session is none of those. */
-const labelsOfDoors: ReadonlySet<string> = new Set(["door", "acp_session", "comparison"]);
-
-/** Writes labels as the field takes them; one with a space does not fit there. */
+/** Writes labels as the field takes them. */
 function labelsText(labels: Readonly<Record<string, string>>): string {
-  const own = Object.entries(labels).filter(([name]) => !labelsOfDoors.has(name));
-  return own.map(([name, value]) => `${name}=${value}`).filter((one) => !/\s/.test(one)).join(" ");
+  return Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(" ");
 }
 
 interface RequestParts {
@@ -245,12 +241,13 @@ function requestOf(data: FormData, { chosen, preset }: RequestParts): Record<str
   const minutes = number("minutes");
   const { cost: _, turns: _1, ...further } = preset?.fields.budget ?? {};
   const budget = omitUndefined({ ...further, cost: number("cost"), turns: number("turns") });
-  const labels = Object.fromEntries(
+  const typed = Object.fromEntries(
     text("labels").split(/\s+/).filter((label) => label.includes("=")).map((label) => {
       const at = label.indexOf("=");
       return [label.slice(0, at), label.slice(at + 1)];
     }),
   );
+  const labels = { ...preset?.others.labels, ...typed };
   const [only, ...others] = chosen;
   const params = only === undefined || others.length > 0
     ? {}
