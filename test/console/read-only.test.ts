@@ -1,40 +1,13 @@
-import { symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { closeConsole, openConsole, openWholeConsole, type WholeConsole } from "./console-fixture.ts";
-import { git } from "./git.ts";
+import { type FilledHost, fillHost } from "./filled-host.ts";
 
 let { host, browser, page, close } = {} as WholeConsole;
-let comparison = "";
-const ids: Record<"done" | "waiting" | "conflict" | "held", string> = { done: "", waiting: "", conflict: "", held: "" };
+let ids = {} as FilledHost;
 
 beforeAll(async () => {
   ({ host, browser, page, close } = await openWholeConsole());
-  const { client, workdir } = host;
-  const work = async (prompt: string): Promise<string> => {
-    const session = await client.start({ workdir, prompt, workspace: "worktree" }, { adapter: "works" });
-    await session.result();
-    return session.id;
-  };
-  ids.done = await work("Be denied a host");
-  ids.conflict = await work("Meet a conflict");
-  ids.held = await work("Leave a link");
-  const tree = (await client.workspaces.list()).find(({ session_id }) => session_id === ids.held)!;
-  await symlink("/etc/hosts", join(tree.folder, "out"));
-  await client.workspaces.apply(ids.held);
-  await git(workdir, "checkout", "-q", "--", ".");
-  await writeFile(join(workdir, "src/tally.js"), "export const tally = () => 0;\n");
-  await expect(client.workspaces.apply(ids.conflict)).rejects.toMatchObject({ code: "conflict" });
-  await git(workdir, "checkout", "-q", "--", ".");
-  const crash = await client.start({ workdir, prompt: "Crash", retry: "never" }, { adapter: "crashes" });
-  await crash.result();
-  const talk = await client.start({ workdir, prompt: "work, please" }, { adapter: "talks" });
-  await host.call("POST", `/v1/conversations/${talk.id}/messages`, { text: "And then rest", delivery: "queue" });
-  const asking = { workdir, prompt: "Rebuild everything", answer_timeout_ms: 600_000 };
-  ids.waiting = (await client.start(asking, { adapter: "asks" })).id;
-  await client.start(asking, { adapter: "asks" });
-  const compared = { prompt: "Make tally return a text", workdir, adapters: ["works", "differs"] };
-  comparison = (await host.call<{ id: string }>("POST", "/v1/comparisons", compared)).id;
+  ids = await fillHost(host);
 });
 afterAll(() => close?.());
 
@@ -50,7 +23,7 @@ const places = {
   "review/one": () => [`#/review/${ids.done}`, "// Words, as a text."],
   "review/held": () => [`#/review/${ids.held}`, "out"],
   "compare": () => ["#/compare", "Make tally return a text"],
-  "compare/one": () => [`#/compare/${comparison}`, "differs"],
+  "compare/one": () => [`#/compare/${ids.comparison}`, "differs"],
   "walls": () => ["#/walls", "the working folder"],
   "walls/plugin": () => ["#/walls/plugins/works", "api.example.com:443"],
   "walls/denials": () => ["#/walls/denials", "api.example.com:443"],

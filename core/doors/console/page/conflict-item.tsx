@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { attempt, useConsole } from "./console-context.ts";
+import { useFocusBack } from "./focus.ts";
 import { May } from "./may.tsx";
 import { Sure } from "./parts.tsx";
 import { countUnsent, forgetReview } from "./review/kept-review.ts";
@@ -40,14 +41,22 @@ export function ConflictList({ of: { paths } }: { of: ConflictFacts }) {
 /** Ways to settle changes that could not be applied. */
 export function ConflictAnswer({ item }: { item: WaitingItem }) {
   const [merges, setMerges] = useState(false);
+  const button = useFocusBack(merges);
   return merges
     ? <MergeRequest item={item} close={() => setMerges(false)} />
-    : <ConflictActs item={item} merge={() => setMerges(true)} />;
+    : <ConflictActs item={item} merge={() => setMerges(true)} button={button} />;
 }
 
 type HeldConflict = ConflictFacts & { folder: string };
 
-function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingItem; merge: () => void }) {
+interface ActsProps {
+  item: WaitingItem;
+  merge: () => void;
+  /** The button that begins a merge. */
+  button: { current: HTMLButtonElement | null };
+}
+
+function ConflictActs({ item: { session_id, input }, merge, button }: ActsProps) {
   const found = useConsole();
   const [shows, setShows] = useState(false);
   const id = session_id ?? "";
@@ -65,7 +74,7 @@ function ConflictActs({ item: { session_id, input }, merge }: { item: WaitingIte
       </p>
       <div class="answers">
         <May right="run">
-          <button type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
+          <button ref={button} type="button" class="primary" onClick={merge}>Ask the agent to merge …</button>
           <button type="button" onClick={apply.begin}>Apply again</button>
         </May>
         <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>

@@ -5,6 +5,7 @@ import { signal } from "@preact/signals";
 import type { Outcome, StopReason } from "../../../../plugin-sdk/result.ts";
 import { unreachableText } from "./api.ts";
 import { noticeOf, useConsole } from "./console-context.ts";
+import { onEscape, useFocusBack, useFocusInto } from "./focus.ts";
 import { ageText } from "./sessions/age-text.ts";
 import { type Standing, standings } from "./session-list.ts";
 import { Text } from "./text.tsx";
@@ -227,14 +228,20 @@ export function Choice(
 /** A button that asks once more before it acts. */
 export function Sure({ label, question, act }: { label: string; question: string; act: () => unknown }) {
   const [asks, setAsks] = useState(false);
-  if (!asks) return <button type="button" onClick={() => setAsks(true)}>{label}</button>;
+  const button = useFocusBack(asks);
+  if (!asks) return <button ref={button} type="button" onClick={() => setAsks(true)}>{label}</button>;
   return (
-    <span class="sure" role="group" aria-label={question}>
+    <span class="sure" role="group" aria-label={question} onKeyDown={onEscape(() => setAsks(false))}>
       <span>{question}</span>
       <button type="button" class="danger" onClick={() => (setAsks(false), act())}>{label}</button>
-      <button type="button" onClick={() => setAsks(false)}>Keep</button>
+      <Keep keep={() => setAsks(false)} />
     </span>
   );
+}
+
+/** The way out of a question. It has the focus: a key that is pressed twice changes nothing. */
+function Keep({ keep }: { keep: () => void }) {
+  return <button ref={useFocusInto<HTMLButtonElement>()} type="button" onClick={keep}>Keep</button>;
 }
 
 /** Something read from the host: `undefined` while it is read. */

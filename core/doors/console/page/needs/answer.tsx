@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { ConflictAnswer } from "../conflict-item.tsx";
 import { attempt, type Console, useConsole } from "../console-context.ts";
+import { useFocusBack } from "../focus.ts";
 import { HeldAnswer } from "../held-item.tsx";
 import { May } from "../may.tsx";
 import { plainText } from "../shown-text.ts";
@@ -45,6 +46,7 @@ export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurre
 function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: boolean }) {
   const found = useConsole();
   const [rejects, setRejects] = useState(false);
+  const says = useFocusBack(rejects);
   const rejection = item.choices.find(({ kind }) => kind === "reject_once");
   if (rejects && rejection !== undefined) {
     return <RejectWithWords item={item} choice={rejection.id} close={() => setRejects(false)} />;
@@ -66,7 +68,7 @@ function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: bool
         </button>
       ))}
       {rejection !== undefined && (
-        <button type="button" class="plain" onClick={() => setRejects(true)}>Reject and say why …</button>
+        <button ref={says} type="button" class="plain" onClick={() => setRejects(true)}>Reject and say why …</button>
       )}
       {free && <FreeAnswer item={item} />}
     </div>

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { Input } from "../event-row.tsx";
+import { onEscape, useFocusBack, useFocusInto } from "../focus.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { commandOf } from "./asked-text.ts";
@@ -31,6 +32,7 @@ interface BatchProps {
 export function Batch({ picked, index, choose, send, clear }: BatchProps) {
   const [confirmed, setConfirmed] = useState<readonly WaitingItem[] | null>(null);
   const choices = picked[0]?.choices ?? [];
+  const first = useFocusBack(index !== null);
   return (
     <div class="together" role="group" aria-label="Answer the selected ones together">
       {index === null
@@ -38,7 +40,11 @@ export function Batch({ picked, index, choose, send, clear }: BatchProps) {
           <>
             <b>{picked.length} selected</b>
             {choices.map(({ label, id }, at) => (
-              <button type="button" onClick={() => choose(at)}>
+              <button
+                {...(at === 0 ? { ref: first } : {})}
+                type="button"
+                onClick={() => choose(at)}
+              >
                 <kbd>{at + 1}</kbd> {plainText(label || id, 60)}
               </button>
             ))}
@@ -76,11 +82,9 @@ function Confirm(
     cancel(): void;
   },
 ) {
-  const button = useRef<HTMLButtonElement>(null);
-  // Before the page is drawn: the next key may come at once.
-  useLayoutEffect(() => button.current?.focus(), []);
+  const button = useFocusInto<HTMLButtonElement>();
   return (
-    <div onKeyDown={(event) => event.key === "Escape" && cancel()}>
+    <div onKeyDown={onEscape(cancel)}>
       <ol class="together-list" tabIndex={0} aria-label="All that is answered">
         {items.map((item) => (
           <li key={item.id}>

@@ -1,4 +1,5 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { onEscape, useFocusInto } from "../focus.ts";
 
 interface WordsFormProps {
   label: string;
@@ -13,8 +14,7 @@ interface WordsFormProps {
 export function WordsForm({ label, verb, text: first = "", send, close }: WordsFormProps) {
   const [text, setText] = useState(first);
   const [isBusy, setIsBusy] = useState(false);
-  const field = useRef<HTMLTextAreaElement>(null);
-  useLayoutEffect(() => field.current?.focus(), []);
+  const field = useFocusInto<HTMLTextAreaElement>();
   const submit = async () => {
     setIsBusy(true);
     await send(text.trim());
@@ -24,7 +24,7 @@ export function WordsForm({ label, verb, text: first = "", send, close }: WordsF
     <form
       class="words-form"
       onSubmit={(event) => (event.preventDefault(), void submit())}
-      onKeyDown={(event) => event.key === "Escape" && close()}
+      onKeyDown={onEscape(close)}
     >
       <label>
         {label}

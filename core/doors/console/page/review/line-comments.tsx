@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useFocusInto } from "../focus.ts";
 import { Text } from "../text.tsx";
 import type { DiffMarks } from "./diff-table.tsx";
 import type { Comment } from "./kept-review.ts";
@@ -48,9 +48,7 @@ function SaidComment({ of: comment, state }: { of: Comment; state: ReviewState }
 }
 
 function DraftComment({ draft, state }: { draft: Comment; state: ReviewState }) {
-  const field = useRef<HTMLTextAreaElement>(null);
-  // Before the page is drawn: what is typed next is meant for the field.
-  useLayoutEffect(() => field.current?.focus(), []);
+  const field = useFocusInto<HTMLTextAreaElement>();
   const keep = () => draft.text.trim() !== "" && state.keepDraft();
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();

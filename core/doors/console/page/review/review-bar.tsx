@@ -1,5 +1,7 @@
 import { useComputed } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
+import { onEscape } from "../focus.ts";
 import { Sure } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { Text } from "../text.tsx";
@@ -41,11 +43,16 @@ export function ReviewBar({ id, of: reviewed, send, apply }: BarProps) {
 
 /** The comments that the agent does not have, each a link to its lines. */
 function CommentMenu({ of: { state, files } }: { of: ReviewedFiles }) {
+  const menu = useRef<HTMLDetailsElement>(null);
   const unsent = state.unsent.value;
   if (unsent.length === 0) return null;
+  const close = () => {
+    menu.current?.removeAttribute("open");
+    menu.current?.querySelector("summary")?.focus();
+  };
   const isLost = (file: string) => !files.some(({ path }) => path === file);
   return (
-    <details class="comment-menu">
+    <details class="comment-menu" ref={menu} onKeyDown={onEscape(close)}>
       <summary>{commentCount(unsent.length)}</summary>
       <ul>
         {unsent.map((one) => (

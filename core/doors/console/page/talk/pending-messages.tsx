@@ -1,8 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
 import { attachmentsOf, type MessageReport, textOf } from "../../../../../plugin-sdk/conversation.ts";
 import type { AttachmentPart, Delivery } from "../../../../../plugin-sdk/messages.ts";
 import { RefusedCall } from "../api.ts";
 import { noticeOf, useConsole } from "../console-context.ts";
+import { onEscape, useFocusBack, useFocusInto } from "../focus.ts";
 import { ClientName, Failure } from "../parts.tsx";
 import { AttachedParts } from "./attached-parts.tsx";
 import { contentOf } from "./message-draft.ts";
@@ -47,16 +49,15 @@ export function PendingMessages({ talk, canRun, reuse }: PendingMessagesProps) {
       <ol>
         {open.map((one) => (
           <li key={one.message_id} data-message={one.message_id}>
-            {edit !== null && edit.id === one.message_id && !isLate
-              ? <EditForm edit={edit} change={setEdit} save={save} />
-              : (
-                <Waiting
-                  of={one}
-                  canRun={canRun}
-                  edit={() => setEdit({ id: one.message_id, text: one.text, attached: one.attached, late: null })}
-                  withdraw={() => void withdraw(one.message_id)}
-                />
-              )}
+            <Waiting
+              of={one}
+              canRun={canRun}
+              form={edit !== null && edit.id === one.message_id && !isLate
+                ? <EditForm edit={edit} change={setEdit} save={save} />
+                : null}
+              edit={() => setEdit({ id: one.message_id, text: one.text, attached: one.attached, late: null })}
+              withdraw={() => void withdraw(one.message_id)}
+            />
           </li>
         ))}
       </ol>
@@ -114,14 +115,17 @@ const ways: Readonly<Record<Delivery, string>> = {
 };
 
 function Waiting(
-  { of: { text, attached, delivery, by, isSent }, canRun, edit, withdraw }: {
+  { of: { text, attached, delivery, by, isSent }, canRun, form, edit, withdraw }: {
     of: OpenMessageView;
     canRun: boolean;
+    /** Stands in its place while it is changed. */
+    form: VNode | null;
     edit: () => void;
     withdraw: () => void;
   },
 ) {
-  return (
+  const button = useFocusBack(form !== null);
+  return form ?? (
     <>
       <div class="pending-text">
         {text === ""
@@ -141,7 +145,7 @@ function Waiting(
       </div>
       {canRun && !isSent && (
         <span class="actions">
-          <button type="button" class="plain" onClick={edit}>Edit</button>
+          <button ref={button} type="button" class="plain" onClick={edit}>Edit</button>
           <button type="button" class="plain" onClick={withdraw}>Withdraw</button>
         </span>
       )}
@@ -156,10 +160,13 @@ interface EditFormProps {
 }
 
 function EditForm({ edit, change, save }: EditFormProps) {
-  const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  const field = useFocusInto<HTMLTextAreaElement>();
   return (
-    <form class="pending-edit" onSubmit={(event) => (event.preventDefault(), void save(edit))}>
+    <form
+      class="pending-edit"
+      onSubmit={(event) => (event.preventDefault(), void save(edit))}
+      onKeyDown={onEscape(() => change(null))}
+    >
       <textarea
         ref={field}
         rows={2}
@@ -167,7 +174,6 @@ function EditForm({ edit, change, save }: EditFormProps) {
         aria-label="Change the message"
         value={edit.text}
         onInput={({ currentTarget: { value } }) => change({ ...edit, text: value })}
-        onKeyDown={(event) => event.key === "Escape" && (event.stopPropagation(), change(null))}
       />
       <AttachedParts
         of={edit.attached}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
+import { useFocusBack } from "../focus.ts";
 import { May } from "../may.tsx";
 import { Sure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
@@ -24,6 +25,7 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
   const found = useConsole();
   const [asks, setAsks] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
+  const button = useFocusBack(asks);
   const deny = async () => {
     setIsBusy(true);
     const path = `/v1/plugins/${encodeURIComponent(pluginId)}/grants`;
@@ -41,7 +43,7 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
         {!asks && !isBusy && (
           <May right="admin">
             <span class="permission-act">
-              <button type="button" onClick={() => setAsks(true)}>Grant …</button>
+              <button ref={button} type="button" onClick={() => setAsks(true)}>Grant …</button>
               <Sure label="Deny for good" question="Deny it to every session?" act={() => deny()} />
             </span>
           </May>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { attemptAtField, useConsole } from "../console-context.ts";
 import { Age } from "../age.tsx";
+import { onEscape, useFocusInto } from "../focus.ts";
 import { Failed } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
@@ -45,7 +46,11 @@ export function GrantForm({ plugin, permission, target: asked, row, instead = nu
     if (isDone) close();
   };
   return (
-    <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void give())}>
+    <form
+      class="grant-form"
+      onSubmit={(event) => (event.preventDefault(), void give())}
+      onKeyDown={onEscape(close)}
+    >
       <TargetField label={labelOf(permission, instead !== null)} value={target} refused={refused} change={setTarget} />
       {tried === undefined && <p class="quiet-line" role="status">Trying it on the history …</p>}
       {tried !== undefined && "failed" in tried && <Failed of={tried.failed} />}
@@ -128,9 +133,9 @@ function TargetField({ label, value, refused, change }: TargetFieldProps) {
       <label>
         {label}
         <input
+          ref={useFocusInto<HTMLInputElement>()}
           type="text"
           required
-          autofocus
           value={value}
           aria-invalid={refused !== null}
           onInput={({ currentTarget }) => change(currentTarget.value)}
