@@ -239,23 +239,3 @@ test("where no agent is on, those that are off stand open", async () => {
   await one.page.locator(".off-agents > li", { hasText: "replay" }).getByRole("button", { name: "Enable …" }).waitFor();
   await closeConsole(one);
 });
-
-test.each([1440, 1024, 390])(
-  "Start fits with its options and an open agent, and axe finds nothing, at %i px",
-  async (width) => {
-    for (const colorScheme of ["light", "dark"] as const) {
-      const one = await openConsole(browser, host, { viewport: { width, height: 1000 }, colorScheme, hash: "#/start" });
-      await one.page.getByRole("checkbox", { name: /^tuned/ }).check();
-      await one.page.getByText(/\d+ more are off/).click();
-      await one.page.locator(".off-agents > li", { hasText: "replay" }).getByRole("button", { name: "Enable …" })
-        .click();
-      await one.page.getByRole("button", { name: "Enable and grant 3" }).waitFor();
-      expect(await axeFindings(one.page)).toEqual([]);
-      const wide = await one.page.evaluate<number>(
-        `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
-      );
-      expect(wide).toBeLessThanOrEqual(1);
-      await closeConsole(one);
-    }
-  },
-);
