@@ -336,16 +336,20 @@ test("bulkhead agents lists each agent with its state, reason and next step, and
   expect((await cli(["agents", "--all"], { host: { agents: [...agents, disabled] } })).out).toContain("gamma");
 });
 
-test("bulkhead agents shows an agent in quarantine first, with the way out", async () => {
+test("bulkhead agents and doctor show an agent in quarantine first, with the way out", async () => {
   const broken = fakeAgent("shaky", {
     availability: "disabled",
     quarantined: true,
     reason: "It crashed.",
     next_step: "bulkhead plugin release shaky",
   });
-  const { out } = await cli(["agents"], { host: { agents: [fakeAgent("alpha"), broken] } });
+  const host = { agents: [fakeAgent("alpha"), broken] };
+  const { out } = await cli(["agents"], { host });
   expect(out).toMatch(/^[^]*shaky +✘ quarantined +[^]*bulkhead plugin release shaky[^]*alpha/);
   expect(out).not.toContain("not enabled");
+  expect((await cli(["doctor"], { host })).out).toMatch(
+    /Agents\n +shaky +✘ quarantined[^]*plugin release shaky[^]*alpha/,
+  );
 });
 
 test("bulkhead agents exits with 6 when none is available, and shows a person that it is asking", async () => {

@@ -6,7 +6,7 @@ import { enableOne } from "../../../sessions/routing/unknown-adapter.ts";
 import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
 import { type DefineCommand, examples, type Invocation, tellEach } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
-import { agentHead, agentRows } from "../render/agent-rows.ts";
+import { agentHead, agentRows, brokenFirst, enabledAgents } from "../render/agent-rows.ts";
 import { explainAll } from "../render/result-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
@@ -48,10 +48,7 @@ async function agents(call: Invocation): Promise<number> {
 
 function table(reports: readonly AgentReport[], { terminal, options }: Invocation): string {
   if (reports.length === 0) return "No agent was found that can do this.";
-  const enabled = reports.filter(({ availability, quarantined }) => availability !== "disabled" || quarantined);
-  // The one that broke is the one that matters.
-  const shown = (options["all"] === true ? [...reports] : enabled)
-    .sort((a, b) => Number(b.quarantined ?? false) - Number(a.quarantined ?? false));
+  const shown = options["all"] === true ? brokenFirst(reports) : enabledAgents(reports);
   if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}`);
   const paint = createPaint(terminal.colours.stdout);
   const lines = [tableText(agentRows(shown), { terminal, head: agentHead, wraps: true })];

@@ -18,7 +18,7 @@ import { openHost } from "../open-host.ts";
 import { damagedJournals, stateClockProblem } from "../../../sessions/host/state/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
-import { agentRows } from "../render/agent-rows.ts";
+import { agentRows, enabledAgents } from "../render/agent-rows.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { type Cell, type Row, tableLines } from "../render/table.ts";
@@ -120,8 +120,7 @@ async function examineHost(call: Invocation): Promise<HostedReport> {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
     const plugins = host.registry.list().filter((plugin) => plugin.enabled);
-    const reports = await host.agents();
-    const agents = reports.filter(({ availability }) => availability !== "disabled");
+    const agents = enabledAgents(await host.agents());
     const cluster = await clusterProblem(manifest);
     const problems = [
       ...await missingWalls(plugins),

@@ -17,6 +17,16 @@ const tones: { readonly [A in AgentReport["availability"]]: Tone } = {
   disabled: "dim",
 };
 
+/** Leaves out agents that are off. One in quarantine stands first: the one that broke is the one that matters. */
+export function enabledAgents(reports: readonly AgentReport[]): AgentReport[] {
+  return brokenFirst(reports.filter(({ availability, quarantined }) => availability !== "disabled" || quarantined));
+}
+
+/** Puts the agents in quarantine first. */
+export function brokenFirst(reports: readonly AgentReport[]): AgentReport[] {
+  return reports.toSorted((a, b) => Number(b.quarantined ?? false) - Number(a.quarantined ?? false));
+}
+
 /** Titles of {@link agentRow}'s columns. */
 export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why"];
 
