@@ -76,6 +76,20 @@ test("kinds narrow the places to files, words, commands or denials", async () =>
   await field("Search all sessions").fill("registry");
   await page.locator(".found-denied").first().waitFor();
   await kinds.getByRole("button", { name: "All" }).click();
+  // Each of the others has a word of a person, and is whole.
+  await field("Search all sessions").fill("tally");
+  const tags = page.locator(".found-place .tag");
+  const others = page.locator(".found-place .found-other");
+  await others.first().waitFor();
+  const more = page.getByRole("button", { name: /more in this session/ });
+  while (await more.count() > 0) await more.first().click();
+  for (const word of await others.allTextContents()) expect(["tool", "result", "plan", "allowed"]).toContain(word);
+  expect(
+    await tags.evaluateAll((all) =>
+      (all as unknown as { scrollWidth: number; clientWidth: number }[])
+        .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length
+    ),
+  ).toBe(0);
 });
 
 /** Shows a page sessions of many days: those of a test's host are all of this minute. */

@@ -397,6 +397,13 @@ async function findingsOf({ name, hash, open, part, back, isBeside = false }: Op
   return findings;
 }
 
+test("a plugin in quarantine is told in one sentence", async () => {
+  await opened.go("#/agents");
+  const why = page.locator(".agent-row", { hasText: "quarantine" }).locator(".agent-why");
+  await why.waitFor();
+  expect(await why.innerText()).toMatch(/^It crashed once and gets no session\. Since (just now|\d+ min ago)\.$/);
+});
+
 test("what opens fits in all looks, has the focus, and gives it back at Escape, and axe finds nothing", async () => {
   const findings: string[] = [];
   for (const opening of openings) {

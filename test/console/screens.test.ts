@@ -100,6 +100,10 @@ describe.each(isShort ? looks.slice(0, 1) : looks)("in a $look window", ({ look,
         `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
       );
       if (wide > 1) findings.push(`${name}: ${wide} pixels too wide`);
+      const cut = await page.evaluate<string[]>(
+        `[...document.querySelectorAll(".line-age")].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)`,
+      );
+      findings.push(...cut.map((text) => `${name}: cuts "${text}"`));
       findings.push(...(await axeFindings(page)).map((finding) => `${name}: ${finding}`));
     }
     expect(findings).toEqual([]);

@@ -141,7 +141,9 @@ function HeldRow({ of: plugin, again }: { of: PluginReport; again: () => void })
       <AgentName id={plugin.id} name={plugin.name} />
       <span class="tag tag-failed">quarantine</span>
       <span class="agent-why">
-        {heldText(plugin)} Since <Ago at={plugin.quarantine?.quarantined_at ?? ""} />.
+        <span>
+          {heldText(plugin)} Since <Ago at={plugin.quarantine?.quarantined_at ?? ""} />.
+        </span>
       </span>
       <span class="agent-runs">
         <May right="admin">

@@ -152,8 +152,18 @@ function FoundSession({ hits }: { hits: readonly Hit[] }) {
 
 const words = { files: "file", said: "said", commands: "command", denied: "denied" } as const;
 
+/** Events of no kind that a search can ask for. */
+const others: Readonly<Record<string, string>> = {
+  capability: "allowed",
+  permission_request: "asked",
+  question: "asked",
+  permission_resolved: "answered",
+  tool_call: "tool",
+  tool_result: "result",
+};
+
 function wordOf({ kind, type }: Hit): string {
-  return kind === null ? plainText(type.replaceAll("_", " "), 40) : words[kind] ?? "";
+  return kind === null ? others[type] ?? plainText(type.replaceAll("_", " "), 40) : words[kind] ?? "";
 }
 
 function NoHit({ hasOlder, isFiltered }: { hasOlder: boolean; isFiltered: boolean }) {

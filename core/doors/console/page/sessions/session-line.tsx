@@ -132,15 +132,12 @@ function Age({ session: { started_at, ended_at, waiting }, now }: { session: Ses
   const isNear = left < 24 * 3_600_000;
   return (
     <span class="line-age">
-      <time dateTime={started_at} title={new Date(started_at).toLocaleString()}>
+      <time class="line-began" dateTime={started_at} title={new Date(started_at).toLocaleString()}>
         {ageText(now - Date.parse(started_at))}
         {ended_at !== null && <span class="hidden">ago</span>}
+        {isNear && " · "}
       </time>
-      {isNear && (
-        <>
-          {" "}· <b class={left < 3_600_000 ? "soon" : undefined}>{left <= 0 ? "no time" : `${ageText(left)} left`}</b>
-        </>
-      )}
+      {isNear && <b class={left < 3_600_000 ? "soon" : undefined}>{left <= 0 ? "no time" : `${ageText(left)} left`}</b>}
     </span>
   );
 }
