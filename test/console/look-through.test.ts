@@ -94,6 +94,7 @@ test("what is copied is what the agent wrote", async () => {
 test("a denial is granted in its row", async () => {
   await opened.go(`#/sessions/${busy}`);
   const denied = page.locator(".denied", { hasText: "api.example.com" });
+  expect((await denied.getByRole("button", { name: "Grant …" }).boundingBox())!.width).toBeLessThan(150);
   await denied.getByRole("button", { name: "Grant …" }).click();
   await denied.getByRole("button", { name: "Grant", exact: true }).click();
   await denied.getByText("Granted: sessions that begin now may do it.").waitFor();

@@ -104,6 +104,8 @@ describe.each(isShort ? looks.slice(0, 1) : looks)("in a $look window", ({ look,
         `[...document.querySelectorAll(".line-age")].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)`,
       );
       findings.push(...cut.map((text) => `${name}: cuts "${text}"`));
+      const agents = page.locator(".session-line .line-agent");
+      if (name === "sessions" && !await agents.first().isVisible()) findings.push(`${name}: no agent in a line`);
       findings.push(...(await axeFindings(page)).map((finding) => `${name}: ${finding}`));
     }
     expect(findings).toEqual([]);
