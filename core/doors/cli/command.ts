@@ -43,7 +43,7 @@ export interface CommandEntry {
 export function examples(...lines: readonly (readonly [command: string, why: string])[]): ["after", string] {
   const width = Math.max(...lines.map(([command]) => command.length));
   const text = lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n");
-  return ["after", `\nExamples:\n${text}\n`];
+  return ["after", `\nExamples:\n${text}`];
 }
 
 /** Prints a command's answer, a line of JSON with `--json` and else the text. Returns the exit code 0. */

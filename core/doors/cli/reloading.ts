@@ -13,7 +13,7 @@ export function reloading(handler: CommandHandler): CommandHandler {
 }
 
 /** Note for help texts. */
-export const reloadNote = "\nA daemon that runs with this bulkhead.yaml takes the change over, for new sessions.\n";
+export const reloadNote = "\nA daemon that runs with this bulkhead.yaml takes the change over, for new sessions.";
 
 /** @throws {BulkheadError} the daemon's reason for refusing the manifest */
 async function reloadDaemon(call: Invocation): Promise<void> {

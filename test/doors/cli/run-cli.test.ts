@@ -75,6 +75,14 @@ test.each([
   expect(out).toContain(`Usage: bulkhead ${path}`);
   expect(out).toContain(`\n  bulkhead ${path}`.slice(1));
   for (const flag of ["--json", "--config", "--state-dir", "--help"]) expect(out).toContain(flag);
+  expect(out).not.toContain("\n\n\n");
+  // A paragraph fills its lines: none ends where the next word had room.
+  const lines = out.split("\n");
+  const short = lines.filter((line, at) => {
+    const next = lines[at + 1] ?? "";
+    return /^\S/.test(line) && /^\S/.test(next) && `${line} ${next.split(" ")[0]}`.length <= 100;
+  });
+  expect(short).toEqual([]);
 });
 
 test("bulkhead --version is the package's version", async () => {

@@ -9,10 +9,8 @@ export const defineDemo: DefineCommand = (command, bind) => {
   command
     .addHelpText(
       "after",
-      `
-In a fresh git repository, three sessions run at once: a tool defined in YAML, a recorded session of a real
-agent, and a hostile adapter. The demo exits with 0 only if the hostile one harmed no other session.
-`,
+      "\nIn a fresh git repository, three sessions run at once: a tool defined in YAML, a recorded session of a real " +
+        "agent, and a hostile adapter. The demo exits with 0 only if the hostile one harmed no other session.",
     )
     .addHelpText(...examples(
       ["bulkhead demo", "watch it; it takes seconds"],
