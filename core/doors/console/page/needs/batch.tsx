@@ -41,7 +41,7 @@ export function Batch({ picked, index, choose, send, clear }: BatchProps) {
             <b>{picked.length} selected</b>
             {choices.map(({ label, id }, at) => (
               <button
-                {...(at === 0 ? { ref: first } : {})}
+                {...at === 0 ? { ref: first } : {}}
                 type="button"
                 onClick={() => choose(at)}
               >
@@ -64,10 +64,7 @@ export function Batch({ picked, index, choose, send, clear }: BatchProps) {
           <Undo
             count={confirmed.length}
             send={() => send(confirmed, index)}
-            undo={() => {
-              setConfirmed(null);
-              choose(null);
-            }}
+            undo={() => (setConfirmed(null), choose(null))}
           />
         )}
     </div>

@@ -35,22 +35,18 @@ export function GrantForm({ plugin, permission, target: asked, row, instead = nu
   const give = async () => {
     setIsBusy(true);
     const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
-    const act = instead ?? ((narrower: string) => found.api.send("POST", path, { permission, target: narrower }));
     const told = `${plugin.name} may now: ${permission} ${plainText(target, 200)}`;
     const isDone = await attemptAtField(setRefused, async () => {
-      await act(target);
+      await (instead === null ? found.api.send("POST", path, { permission, target }) : instead(target));
       found.notice.value = { text: told, isFailure: false };
       await changed();
     });
     setIsBusy(false);
     if (isDone) close();
   };
+  const onSubmit = (event: Event) => (event.preventDefault(), void give());
   return (
-    <form
-      class="grant-form"
-      onSubmit={(event) => (event.preventDefault(), void give())}
-      onKeyDown={onEscape(close)}
-    >
+    <form class="grant-form" onSubmit={onSubmit} onKeyDown={onEscape(close)}>
       <TargetField label={labelOf(permission, instead !== null)} value={target} refused={refused} change={setTarget} />
       {tried === undefined && <p class="quiet-line" role="status">Trying it on the history …</p>}
       {tried !== undefined && "failed" in tried && <Failed of={tried.failed} />}
