@@ -408,6 +408,19 @@ test("a plugin in quarantine is told in one sentence", async () => {
   expect(await why.innerText()).toMatch(/^It crashed once and gets no session\. Since (just now|\d+ min ago)\.$/);
 });
 
+test("on a phone the keys begin with the first, and a turn's time is as in its timeline", async () => {
+  await opened.go(`#/sessions/${written}`);
+  expect(await page.locator(".turn-facts time").first().innerText()).toMatch(/^\d\d:\d\d$/);
+  await page.setViewportSize({ width: 390, height: 700 });
+  await page.locator("h1").click();
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  await dialog.waitFor();
+  const heading = await dialog.getByRole("heading").boundingBox();
+  expect(heading!.y).toBeGreaterThanOrEqual((await dialog.boundingBox())!.y);
+  await page.keyboard.press("Escape");
+});
+
 test("what opens fits in all looks, has the focus, and gives it back at Escape, and axe finds nothing", async () => {
   const findings: string[] = [];
   for (const opening of openings) {

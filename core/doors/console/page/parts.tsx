@@ -202,6 +202,8 @@ export function Dialog(
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
+    // Where it has to scroll, it begins at its title.
+    element.current?.scrollTo(0, 0);
     // The element goes before it is closed, and the browser gives the focus back only at a close.
     return () => before instanceof HTMLElement && before.focus();
   }, []);

@@ -181,9 +181,10 @@ function Help({ close }: { close: () => void }) {
     ["+", "start a session"],
     ["Escape", "back, or close"],
   ] as const;
+  // The list has the focus: arrows scroll it.
   return (
     <Dialog title="Keys" close={close}>
-      <dl class="facts keys">
+      <dl class="facts keys" tabIndex={0} autofocus>
         {keys.map(([key, text]) => (
           <>
             <dt>

@@ -5,6 +5,7 @@ import { AttachedParts, partName } from "./attached-parts.tsx";
 import { ClientName, durationText, OutcomeMark, Since } from "../parts.tsx";
 import { useMay } from "../may.tsx";
 import { addressOf } from "../route.ts";
+import { clockOf } from "../rows/clock-text.ts";
 import { plainText } from "../shown-text.ts";
 import type { Talk } from "./talk.ts";
 import type { SessionPart, ShownTurn } from "./talk-turns.ts";
@@ -38,7 +39,7 @@ export function TurnHead({ talk, of: turn, isOpen, toggle, hasFiles, toggleFiles
       <p class="turn-facts">
         <TurnEnd of={turn} />
         <time dateTime={turn.started_at} title={new Date(turn.started_at).toLocaleString()}>
-          {new Date(turn.started_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}
+          {clockOf(turn.started_at, null).minute}
         </time>
         {turn.client !== null && (
           <span>
