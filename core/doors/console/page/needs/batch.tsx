@@ -33,6 +33,7 @@ export function Batch({ picked, index, choose, send, clear }: BatchProps) {
   const [confirmed, setConfirmed] = useState<readonly WaitingItem[] | null>(null);
   const choices = picked[0]?.choices ?? [];
   const first = useFocusBack(index !== null);
+  const undo = () => (setConfirmed(null), choose(null));
   return (
     <div class="together" role="group" aria-label="Answer the selected ones together">
       {index === null
@@ -60,13 +61,7 @@ export function Batch({ picked, index, choose, send, clear }: BatchProps) {
             cancel={() => choose(null)}
           />
         )
-        : (
-          <Undo
-            count={confirmed.length}
-            send={() => send(confirmed, index)}
-            undo={() => (setConfirmed(null), choose(null))}
-          />
-        )}
+        : <Undo count={confirmed.length} send={() => send(confirmed, index)} undo={undo} />}
     </div>
   );
 }
