@@ -65,7 +65,7 @@ export interface WorktreeDiff {
   held: HeldChange[];
 }
 
-/** What a folder has checked out, which a session could work in. */
+/** State of a folder that a session could work in: what is checked out there. */
 export interface FolderState {
   /** Real absolute path. */
   workdir: string;

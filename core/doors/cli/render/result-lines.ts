@@ -247,7 +247,9 @@ function gitLines({ session_id, git_changes: changes = [] }: SessionResult, { pa
   if (changes.length === 0) return [];
   const lines = changes.slice(0, shownChanges).flatMap((change) => changeLines(change, paint));
   const more = changes.length - shownChanges;
-  if (more > 0) lines.push(paint("dim", `and ${formatCount(more)} more: bulkhead session events ${shortId(session_id)}`));
+  if (more > 0) {
+    lines.push(paint("dim", `and ${formatCount(more)} more: bulkhead session events ${shortId(session_id)}`));
+  }
   const signed = changes.some(({ id }) => id !== undefined);
   return [...lines, ...(signed ? [paint("dim", "git: no hook ran, and nothing was signed")] : [])].map((line) =>
     `  ${line}`
