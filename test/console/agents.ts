@@ -208,6 +208,44 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "completed", success: true, output: "It is **exact**.", files_changed: [], tokens_used: null, cost: null };`,
     ),
   },
+  delegates: {
+    code: adapterCode(
+      `    const steps = ["Read the code", "Ask an explorer", "Fix the comparison", "Change the test", "Run all tests"];
+    const plan = (done) => ({ type: "plan", entries: steps.map((content, at) => ({ content, status: at < done ? "completed" : at === done ? "in_progress" : "pending" })) });
+    const tool = (call_id, name, kind, input) => ({ type: "tool_call", call_id, tool: name, kind, input });
+    const answer = (call_id, name, output, success = true) => ({ type: "tool_result", call_id, tool: name, output, success, duration_ms: 7 });
+    const sub = (event) => ({ ...event, agent_id: "toolu_01" });
+    yield plan(0);
+    for (let at = 0; at < 60; at++) yield { type: "progress", message: "look " + at };
+    yield plan(1);
+    yield tool("task", "Task", "other", { description: "Look for callers" });
+    yield { type: "agent_started", agent_id: "toolu_01", call_id: "task", name: "Explorer", prompt: "Look for other callers of tally" };
+    for (let at = 1; at <= 130; at++) {
+      yield sub(tool("s" + at, "Grep", "search", { pattern: "caller-" + at }));
+      yield sub(answer("s" + at, "Grep", at === 100 ? "the needle of the explorer" : "src/other.js:" + at));
+      if (at === 50) yield plan(1);
+    }
+    yield { ...sub({ type: "agent_ended" }), outcome: "completed", output: "There are **130** callers." };
+    yield answer("task", "Task", "130 callers");
+    yield plan(2);
+    for (let at = 1; at <= 40; at++) {
+      yield tool("r" + at, "Read", "read", { file_path: "src/part-" + at + ".js" });
+      yield answer("r" + at, "Read", "export const part = " + at);
+    }
+    const text = "# Callers\\n\\n| File | Line |\\n|---|---|\\n" + Array.from({ length: 30 }, (_, at) => "| src/other-" + at + ".js | " + at + " |\\n").join("");
+    for (let at = 0; at < text.length; at += 5) yield { type: "output", stream: "stdout", data: text.slice(at, at + 5) };
+    yield plan(3);
+    if (request.prompt.includes("wait")) {
+      for (let done = 3; done < 60; done++) {
+        await ctx.sleep(120);
+        for (let at = 0; at < 9; at++) yield { type: "progress", message: "test " + at };
+        yield plan(3 + done % 2);
+      }
+      await ctx.sleep(600_000);
+    }
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+    ),
+  },
   differs: {
     manifest: "permissions:\n  write: [workdir]",
     code: adapterCode(`    await ctx.fs.writeText("src/tally.js", "export const tally = (words) => words.length;\\n");

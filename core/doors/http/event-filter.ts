@@ -7,6 +7,7 @@ interface WantedEvents {
   type?: string[];
   kind?: NeutralKind[];
   adapter?: string[];
+  agent?: string;
 }
 
 /** Whether an envelope passes the filter. The end of a session and a gap always pass. */
@@ -15,7 +16,13 @@ export function isWanted({ event, adapter }: Envelope, filter: WantedEvents): bo
   const kinds: Readonly<Record<string, NeutralKind | null>> = neutralKinds;
   const kind = Object.hasOwn(kinds, event.type) ? kinds[event.type] : null;
   return matches(event.type, filter.type) && matches(adapter.id, filter.adapter) &&
-    (filter.kind === undefined || (kind != null && filter.kind.includes(kind)));
+    (filter.kind === undefined || (kind != null && filter.kind.includes(kind))) &&
+    (filter.agent === undefined || isOfAgent(event, filter.agent));
+}
+
+/** Whether an event is an agent's of the agent: its own, or the beginning of an agent of that one. */
+function isOfAgent(event: Envelope["event"], id: string): boolean {
+  return "agent_id" in event && event.agent_id === id || event.type === "agent_started" && event.parent === id;
 }
 
 function matches(value: string, wanted: readonly string[] | undefined): boolean {

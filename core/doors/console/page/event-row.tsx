@@ -7,6 +7,7 @@ import { durationText } from "./parts.tsx";
 import { askedChanges } from "../../../ground/log/edit-text.ts";
 import { inputLine } from "../../../ground/log/input-line.ts";
 import { CopyButton } from "./session/copy-button.tsx";
+import { AgentRow } from "./session/agent-row.tsx";
 import { PlanRow } from "./session/plan-text.tsx";
 import { DiffText } from "./diff-text.tsx";
 import { MarkdownText } from "./rows/markdown-text.tsx";
@@ -77,9 +78,9 @@ function RowBody({ row, target, onRaw }: RowBodyProps) {
     case "reads":
       return <ReadsRow row={row} target={target} onRaw={onRaw} />;
     case "agent":
-      return <AgentRow row={row} target={target} onRaw={onRaw} />;
+      return <AgentRow row={row} target={target} draw={drawIn(target, onRaw)} />;
     case "plan":
-      return <PlanRow event={row.event} updates={row.seqs.length} />;
+      return <PlanRow event={row.event} seq={row.seq} />;
     case "tool":
       return <ToolRow row={row} target={target} onRaw={onRaw} />;
     case "used":
@@ -94,6 +95,14 @@ function RowBody({ row, target, onRaw }: RowBodyProps) {
         </>
       );
   }
+}
+
+/** Draws rows that stand in another one. */
+function drawIn(
+  target: number | null,
+  onRaw: (seq: number) => void,
+): (rows: readonly TimelineRow[]) => ComponentChildren {
+  return (rows) => rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />);
 }
 
 function CutMark({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
@@ -120,13 +129,22 @@ function ToolRow({ row: { call, result, parts, agents, allowed, seq }, target, o
   const isInside = target !== null && agents.some((one) => holds(one, target));
   return (
     <>
-      <FoldRow class={`tool tool-${state}`} line={<ToolLine call={call} result={result} />}>
+      <FoldRow
+        class={`tool tool-${state}`}
+        line={<ToolLine call={call} result={result} />}
+        isOpen={target !== null && target !== seq && !isInside}
+      >
         {() => <ToolParts of={{ call, result, parts, allowed, seq }} onRaw={onRaw} />}
       </FoldRow>
       {agents.length > 0 && (
         <div class="tool-agents">
           {agents.map((one) => (
-            <AgentRow key={one.seq} row={one} target={isInside && holds(one, target) ? target : null} onRaw={onRaw} />
+            <AgentRow
+              key={one.seq}
+              row={one}
+              target={isInside && holds(one, target) ? target : null}
+              draw={drawIn(target, onRaw)}
+            />
           ))}
         </div>
       )}
@@ -176,35 +194,8 @@ function ReadsRow({ row: { rows, allowed }, target, onRaw }: FoldedProps<"reads"
     <FoldRow class="tool tool-ok" line={line} isOpen={target !== null}>
       {() => (
         <>
-          {rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
+          {drawIn(target, onRaw)(rows)}
           <Allowed of={allowed} />
-        </>
-      )}
-    </FoldRow>
-  );
-}
-
-/** Shows what an agent of the agent did, under the name that it has. */
-function AgentRow({ row: { started, ended, rows, agent_id }, target, onRaw }: FoldedProps<"agent">) {
-  const state = ended === null ? "open" : ended.outcome === "completed" ? "ok" : "bad";
-  const line = (
-    <>
-      <span class="tool-mark" aria-hidden="true">{state === "open" ? "○" : state === "ok" ? "✓" : "✕"}</span>
-      <span class="tool-name">Agent {plainText(started?.name ?? agent_id, 60)}</span>
-      <span class="one-line">{plainText(started?.prompt ?? "", 160)}</span>
-      <span class="tool-end">
-        {rows.length} {rows.length === 1 ? "step" : "steps"}
-        {ended !== null && ended.outcome !== "completed" && ` · ${ended.outcome}`}
-      </span>
-    </>
-  );
-  return (
-    <FoldRow class={`tool tool-${state}`} line={line} isOpen={target !== null}>
-      {() => (
-        <>
-          {started?.prompt !== undefined && <LongText of={started.prompt} class="prose" />}
-          {rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />)}
-          {ended?.output !== undefined && ended.output !== "" && <MarkdownText of={ended.output} />}
         </>
       )}
     </FoldRow>

@@ -1,5 +1,5 @@
 import { ToldErrors } from "./rows/told-errors.ts";
-import type { ShownEvent } from "./shown-event.ts";
+import { blockOf, type ShownEvent } from "./shown-event.ts";
 
 type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
 
@@ -17,9 +17,11 @@ type RowContent =
     /** Agents of the agent that it started. */
     agents: AgentRow[];
     allowed: UsedRow[];
+    /** Numbers of all its events. */
+    seqs: number[];
   }
   | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
-  | { kind: "plan"; seq: number; event: EventOf<"plan">; seqs: number[] }
+  | { kind: "plan"; seq: number; event: EventOf<"plan"> }
   | { kind: "reads"; seq: number; to: number; rows: ToolRow[]; allowed: UsedRow[] }
   | {
     kind: "agent";
@@ -27,6 +29,8 @@ type RowContent =
     agent_id: string;
     started: EventOf<"agent_started"> | null;
     ended: EventOf<"agent_ended"> | null;
+    /** Number of its end; null without one. */
+    end: number | null;
     rows: TimelineRow[];
   }
   | {
@@ -35,6 +39,7 @@ type RowContent =
     spawned: EventOf<"process_spawned">;
     exited: EventOf<"process_exited"> | null;
     allowed: UsedRow[];
+    seqs: number[];
   }
   | { kind: "event"; seq: number; event: ShownEvent["event"]; cut: boolean };
 
@@ -50,94 +55,83 @@ export function endOf(row: TimelineRow): number {
 
 /** Whether a row has an event in it. */
 export function holds(row: TimelineRow, seq: number): boolean {
-  if (row.kind === "plan") return row.seqs.includes(seq);
-  if (row.kind === "agent") return row.seq === seq || row.rows.some((one) => holds(one, seq));
+  if ("seqs" in row && row.seqs.includes(seq)) return true;
+  if (row.kind === "agent") return row.seq === seq || row.end === seq || row.rows.some((one) => holds(one, seq));
   if (row.kind === "tool" && row.agents.some((one) => holds(one, seq))) return true;
+  if (row.kind === "reads" && row.rows.some((one) => holds(one, seq))) return true;
   if ("allowed" in row && row.allowed.some((one) => holds(one, seq))) return true;
   return row.seq <= seq && seq <= endOf(row);
 }
 
-/** Parts that the border between two blocks divides: tool calls and answers, and an error from its first words. */
-interface DividedCalls {
-  /** Answers in the next block to calls of this one. */
-  answers: ReadonlyMap<string, EventOf<"tool_result">>;
-  /** Answers of this block to calls of the one before, which shows them. */
-  answered: ReadonlySet<string>;
-  /** Events of the block before. */
-  before: readonly ShownEvent[];
-  /** Events of agents of the agent in the next block, up to their end. */
-  goesOn: readonly ShownEvent[];
-  /** Agents of the agent that the block before shows up to their end. */
-  ended: ReadonlySet<string>;
+/** The rows to make of some events: those that begin in a range. */
+interface FoldOptions {
+  from?: number;
+  to?: number | null;
+  /** Agents of the agent have rows of their own in each block of events, with what they did there. */
+  isApart?: boolean;
+  /** None of these rows stands under a call in another block, which may not be shown. */
+  isSparse?: boolean;
 }
 
-const undivided: DividedCalls = { answers: new Map(), answered: new Set(), before: [], goesOn: [], ended: new Set() };
+/** Rows end at each of these numbers, so that what stands in one row is never far apart. */
+export const longestRow = 1000;
 
 /**
- * Finds what is divided between a block and its neighbours, as far as those are here.
- * @param options.isFiltered each block keeps what its agents' agents do: its neighbour may not be shown
+ * Folds events into rows: a tool's call with its answer, text with the text that it continues. Returns the rows that begin in
+ * a range: with events before and after it, each row is whole and stands once, where it begins. Heads of turns and the list of
+ * messages that wait show what else there is of turns and messages.
  */
-export function dividedCalls(
-  block: readonly ShownEvent[],
-  { before, after }: { before: readonly ShownEvent[]; after: readonly ShownEvent[] },
-  { isFiltered = false }: { isFiltered?: boolean } = {},
-): DividedCalls {
-  const carried = isFiltered ? new Set<string>() : carriedAgents(block, after);
-  const open = openCalls(block);
-  const openBefore = openCalls(before);
-  const results = (events: readonly ShownEvent[]) =>
-    events.flatMap(({ event }) => event.type === "tool_result" ? [event] : []);
-  return {
-    answers: new Map(results(after).flatMap((one) => open.has(one.call_id) ? [[one.call_id, one]] : [])),
-    answered: new Set(results(block).flatMap(({ call_id }) => openBefore.has(call_id) ? [call_id] : [])),
-    before,
-    goesOn: after.filter(({ event }) => carried.has(agentOf(event) ?? "")),
-    ended: isFiltered ? new Set() : carriedAgents(before, block),
-  };
+export function foldRows(
+  events: readonly ShownEvent[],
+  { from = 1, to = null, isApart = false, isSparse = false }: FoldOptions = {},
+): TimelineRow[] {
+  const folding = new Folding({ isApart, isSparse, calls: new Map(), homes: new Map() });
+  const told = new ToldErrors();
+  for (const envelope of events) folding.take({ ...envelope, event: told.brief(envelope.event) });
+  const rows = withReads(withAllowed(folding.rows), folding.borders);
+  return rows.filter(({ seq }) => from <= seq && seq <= (to ?? Infinity));
 }
 
-/** Returns the agents that begin in one block, or go on in it, and end in the next. */
-function carriedAgents(block: readonly ShownEvent[], next: readonly ShownEvent[]): Set<string> {
-  const open = new Set<string>();
-  for (const { event } of block) {
-    const id = agentOf(event);
-    if (event.type === "agent_ended") open.delete(event.agent_id);
-    else if (id !== undefined) open.add(id);
-  }
-  return new Set(
-    next.flatMap(({ event }) => event.type === "agent_ended" && open.has(event.agent_id) ? [event.agent_id] : []),
-  );
+/** Whether two events next to each other can stand in one row. */
+function areBeside(before: number, after: number): boolean {
+  return Math.floor((before - 1) / longestRow) === Math.floor((after - 1) / longestRow);
 }
 
 function agentOf(event: ShownEvent["event"]): string | undefined {
   return "agent_id" in event ? event.agent_id : undefined;
 }
 
-function openCalls(events: readonly ShownEvent[]): Set<string> {
-  const open = new Set<string>();
-  for (const { event } of events) {
-    if (event.type === "tool_call") open.add(event.call_id);
-    else if (event.type === "tool_result") open.delete(event.call_id);
+/** The kind of a row that goes on through the events after it; null for one that does not, undefined where it adds no row. */
+function runOf({ event }: ShownEvent): string | null | undefined {
+  if (agentOf(event) !== undefined) return null;
+  switch (event.type) {
+    case "output":
+      return event.stream;
+    case "thinking":
+      return event.type;
+    case "tool_call":
+      return event.kind === "read" || event.kind === "search" ? "reads" : null;
+    case "capability":
+      return event.decision === "denied" || event.reason !== undefined ? null : "reads";
+    case "plan":
+    case "tool_result":
+    case "permission_request":
+    case "permission_resolved":
+    case "process_exited":
+    case "message_accepted":
+    case "message_changed":
+    case "message_sent":
+    case "message":
+      return undefined;
+    default:
+      return null;
   }
-  return open;
 }
 
-/**
- * Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. Heads of turns and
- * the list of messages that wait show what else there is of turns and messages.
- */
-export function foldRows(events: readonly ShownEvent[], divided = undivided): TimelineRow[] {
-  const { answers, answered, before, goesOn, ended } = divided;
-  const folding = new Folding();
-  const told = new ToldErrors(before);
-  for (const envelope of events) {
-    const event = told.brief(envelope.event);
-    const isAbove = event.type === "tool_result" && answered.has(event.call_id) || ended.has(agentOf(event) ?? "");
-    if (!isAbove) folding.take({ ...envelope, event });
-  }
-  for (const envelope of goesOn) folding.take(envelope);
-  giveAnswers(folding.rows, answers);
-  return withReads(withAllowed(folding.rows));
+/** Whether all of a block can stand in a row that begins before it, so that one must look further for its beginning or end. */
+export function isInOneRow(block: readonly ShownEvent[]): boolean {
+  const runs = new Set(block.map(runOf).filter((run) => run !== undefined));
+  return runs.size < 2 && !runs.has(null);
 }
 
 /** Puts what was allowed into the row before it, else into the one after: only where both are words it has a row. */
@@ -151,17 +145,8 @@ function withAllowed(rows: readonly TimelineRow[]): TimelineRow[] {
   });
 }
 
-function giveAnswers(rows: readonly TimelineRow[], answers: DividedCalls["answers"]): void {
-  for (const row of rows) {
-    if (row.kind === "agent") giveAnswers(row.rows, answers);
-    if (row.kind !== "tool") continue;
-    row.result ??= answers.get(row.call?.call_id ?? "") ?? null;
-    giveAnswers(row.agents, answers);
-  }
-}
-
 /** Folds reads that follow one another; one alone stays as it is. */
-function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
+function withReads(rows: readonly TimelineRow[], borders: readonly number[]): TimelineRow[] {
   const folded: TimelineRow[] = [];
   let run: ToolRow[] = [];
   const close = () => {
@@ -174,6 +159,13 @@ function withReads(rows: readonly TimelineRow[]): TimelineRow[] {
     run = [];
   };
   for (const row of rows) {
+    const last = run.at(-1);
+    if (
+      last !== undefined &&
+      !(areBeside(last.seq, row.seq) && !borders.some((border) => last.seq < border && border < row.seq))
+    ) {
+      close();
+    }
     if (isRead(row)) run.push(row);
     else {
       close();
@@ -190,15 +182,29 @@ function isRead(row: TimelineRow): row is ToolRow {
     (row.call?.kind === "read" || row.call?.kind === "search");
 }
 
+/** The parts of one folding that the foldings of agents' agents know as well. */
+interface SharedFolding {
+  isApart: boolean;
+  isSparse: boolean;
+  calls: Map<string, ToolRow>;
+  /** The rows of an agent that has a call. */
+  homes: Map<string, Folding>;
+}
+
 class Folding {
   readonly rows: TimelineRow[] = [];
-  #calls = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
-  #requests = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
+  /** Numbers of events over which no row goes on: a turn began, or what came belongs to a row far above. */
+  readonly borders: number[] = [];
+  readonly #shared: SharedFolding;
+  #requests = new Map<string, ToolRow>();
   #said: string | undefined;
   #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
-  #plan: Extract<TimelineRow, { kind: "plan" }> | null = null;
   /** Agents of the agent, and their agents. */
   #agents = new Map<string, { row: AgentRow; folding: Folding }>();
+
+  constructor(shared: SharedFolding) {
+    this.#shared = shared;
+  }
 
   take(envelope: ShownEvent): void {
     const id = agentOf(envelope.event);
@@ -210,51 +216,38 @@ class Folding {
     const { event, seq, ts: at } = envelope;
     switch (event.type) {
       case "plan":
-        if (this.#plan === null) {
-          this.#plan = { kind: "plan", at, seq, event, seqs: [seq] };
-          this.rows.push(this.#plan);
-          return;
-        }
-        this.#plan.event = event;
-        this.#plan.seqs.push(seq);
-        return;
+        return void this.rows.push({ kind: "plan", at, seq, event });
       case "output":
         return this.#text(envelope, event.stream, event.data);
       case "thinking":
         return this.#text(envelope, "thinking", event.content);
       case "tool_call":
-        return this.#tool(
-          { kind: "tool", at, seq, call: event, result: null, parts: [], agents: [], allowed: [] },
-          event.call_id,
-        );
+        return this.#tool({ at, seq, call: event, result: null }, event.call_id);
       case "tool_result": {
-        const row = this.#calls.get(event.call_id);
-        if (row === undefined) {
-          this.rows.push({ kind: "tool", at, seq, call: null, result: event, parts: [], agents: [], allowed: [] });
-          return;
-        }
+        const row = this.#shared.calls.get(event.call_id);
+        if (row === undefined) return this.#tool({ at, seq, call: null, result: event });
         row.result = event;
-        return;
+        return this.#add(row, seq);
       }
       case "permission_request": {
-        const row = event.call_id === undefined ? undefined : this.#calls.get(event.call_id);
+        const row = event.call_id === undefined ? undefined : this.#shared.calls.get(event.call_id);
         if (row === undefined) return this.#plain(envelope);
         row.parts.push(envelope);
         this.#requests.set(event.request_id, row);
-        return;
+        return this.#add(row, seq);
       }
       case "permission_resolved": {
         const row = this.#requests.get(event.request_id);
         if (row === undefined) return this.#plain(envelope);
         row.parts.push(envelope);
-        return;
+        return this.#add(row, seq);
       }
       case "capability":
         return event.decision === "denied" || event.reason !== undefined
           ? this.#plain(envelope)
           : this.#used(envelope, event);
       case "process_spawned": {
-        const row = { kind: "process" as const, at, seq, spawned: event, exited: null, allowed: [] };
+        const row = { kind: "process" as const, at, seq, spawned: event, exited: null, allowed: [], seqs: [seq] };
         this.#processes.set(event.process_id, row);
         this.rows.push(row);
         return;
@@ -263,14 +256,15 @@ class Folding {
         const row = this.#processes.get(event.process_id);
         if (row === undefined) return this.#plain(envelope);
         row.exited = event;
-        return;
+        return this.#add(row, seq);
       }
       case "message_accepted":
       case "message_changed":
       case "message_sent":
       case "message":
-      case "turn_started":
         return;
+      case "turn_started":
+        return void this.borders.push(seq);
       case "message_delivered":
         return event.how === "injected" ? this.#plain(envelope) : undefined;
       case "message_dropped":
@@ -295,47 +289,72 @@ class Folding {
   /** Puts an event of an agent of the agent under the row of that, and that under what started it. */
   #takeAgents(envelope: ShownEvent, agent_id: string): void {
     const { event, seq, ts: at } = envelope;
-    let known = this.#agents.get(agent_id);
+    const { isApart, homes } = this.#shared;
+    const home = event.type === "tool_result" ? homes.get(event.call_id) : undefined;
+    if (home !== undefined) return home.#take(envelope);
+    const key = `${agent_id}/${isApart ? blockOf(seq) : ""}`;
+    let known = this.#agents.get(key);
     if (known === undefined) {
-      const folding = new Folding();
-      known = { folding, row: { kind: "agent", at, seq, agent_id, started: null, ended: null, rows: folding.rows } };
-      this.#agents.set(agent_id, known);
-      this.#placeFor(event).push(known.row);
+      const folding = new Folding(this.#shared);
+      const { rows } = folding;
+      known = { folding, row: { kind: "agent", at, seq, agent_id, started: null, ended: null, end: null, rows } };
+      this.#agents.set(key, known);
+      this.#placeFor(event, seq).push(known.row);
     }
-    if (event.type === "agent_started") known.row.started = event;
-    else if (event.type === "agent_ended") known.row.ended = event;
+    if (event.type === "tool_call") homes.set(event.call_id, known.folding);
+    if (event.type === "agent_started") known.row.started ??= event;
+    else if (event.type === "agent_ended") Object.assign(known.row, { ended: event, end: seq });
     else known.folding.#take(envelope);
   }
 
   /** Returns where an agent's row belongs: under the call that started it, else beside what its parent does. */
-  #placeFor(event: ShownEvent["event"]): TimelineRow[] {
+  #placeFor(event: ShownEvent["event"], seq: number): TimelineRow[] {
     if (event.type !== "agent_started") return this.rows;
-    const parent = this.#agents.get(event.parent ?? "")?.folding ?? this;
-    return parent.#calls.get(event.call_id ?? "")?.agents ?? parent.rows;
+    const { calls, isSparse } = this.#shared;
+    const call = calls.get(event.call_id ?? "");
+    const isHere = call !== undefined && (!isSparse || blockOf(call.seq) === blockOf(seq));
+    if (isHere && agentOf(call.call!) === event.parent) return call.agents;
+    const parents = [...this.#agents].filter(([, { row }]) => row.agent_id === event.parent);
+    return parents.at(-1)?.[1].folding.rows ?? this.rows;
+  }
+
+  /**
+   * Notes an event of a row above. One that stands further away than the block before may be unknown where the next block is
+   * folded: for both, rows end here.
+   */
+  #add(row: { seq: number; seqs: number[] }, seq: number): void {
+    row.seqs.push(seq);
+    if (blockOf(seq) - blockOf(row.seq) > 1) this.borders.push(seq);
   }
 
   #plain({ event, seq, ts, cut_from }: ShownEvent): void {
     this.rows.push({ kind: "event", seq, at: ts, event, cut: cut_from !== undefined });
   }
 
-  #tool(row: Extract<TimelineRow, { kind: "tool" }>, callId: string): void {
-    this.#calls.set(callId, row);
+  #tool(facts: Pick<ToolRow, "at" | "seq" | "call" | "result">, callId?: string): void {
+    const row: ToolRow = { kind: "tool", ...facts, parts: [], agents: [], allowed: [], seqs: [facts.seq] };
+    if (callId !== undefined) this.#shared.calls.set(callId, row);
     this.rows.push(row);
   }
 
   #text({ seq, ts: at, cut_from }: ShownEvent, voice: "stdout" | "stderr" | "thinking", text: string): void {
     const last = this.rows.at(-1);
     const cut = cut_from !== undefined;
-    if (last?.kind === "text" && last.voice === voice && !last.cut && last.text.length < 4096) {
+    const goesOn = last?.kind === "text" && last.voice === voice && !last.cut && last.text.length < 4096;
+    if (goesOn && this.#isBeside(last.to, seq)) {
       last.text += text;
       last.to = seq;
       last.cut = cut;
     } else this.rows.push({ kind: "text", at, seq, to: seq, voice, text, cut });
   }
 
+  #isBeside(before: number, after: number): boolean {
+    return areBeside(before, after) && (this.borders.at(-1) ?? 0) < before;
+  }
+
   #used({ seq, ts: at }: ShownEvent, event: EventOf<"capability">): void {
     const last = this.rows.at(-1);
-    if (last?.kind === "used") {
+    if (last?.kind === "used" && this.#isBeside(last.to, seq)) {
       last.used.push(event);
       last.to = seq;
     } else this.rows.push({ kind: "used", at, seq, to: seq, used: [event] });

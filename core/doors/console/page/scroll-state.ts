@@ -93,8 +93,10 @@ export class ScrollState {
     }, drawn.map(({ index }) => index));
     if (this.#aim !== null) {
       const row = element.querySelector<HTMLElement>("[data-target]");
+      // A row that goes on through several blocks stands in its first one.
+      const block = row?.closest<HTMLElement>(".block")?.dataset["index"] ?? this.#layout.find(this.#aim);
       const inBlock = row === null ? 0 : row.offsetTop - 80;
-      element.scrollTop = this.heights.before(this.#layout.find(this.#aim)) + inBlock;
+      element.scrollTop = this.heights.before(Number(block)) + inBlock;
       this.#top = element.scrollTop;
     } else if (this.isAtEnd) {
       element.scrollTop = element.scrollHeight;

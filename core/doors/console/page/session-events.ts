@@ -1,10 +1,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { type HostApi, lineGroups } from "./api.ts";
 import type { LiveEvents } from "./live.ts";
-import { readEvent, type ShownEvent } from "./shown-event.ts";
+import { FoldPlaces } from "./session/fold-places.ts";
+import { blockOf, blockSize, readEvent, type ShownEvent } from "./shown-event.ts";
 
-/** Events that are drawn, measured and folded together. */
-export const blockSize = 50;
 /** Events of one request. */
 const pageSize = 200;
 const blocksOfPage = pageSize / blockSize;
@@ -12,6 +11,8 @@ const blocksOfPage = pageSize / blockSize;
 const mostPages = 24;
 /** Pages in memory while few rows of each are shown, so that many of them are in view. */
 const mostSparsePages = 192;
+/** Events in memory without their block. */
+const mostSingles = 200;
 /** Requests at a time: more would wait in the browser, and be for what is out of view by then. */
 const mostLoads = 4;
 /** Events in a millisecond that replace the whole view several times before an eye sees it. */
@@ -45,12 +46,17 @@ export class SessionEvents {
   /** Rises when a block changed, once a frame at most. */
   readonly version: Signal<number> = signal(0);
   readonly failure: Signal<unknown> = signal(null);
+  /** Places of rows whose events are far apart. */
+  readonly folds: FoldPlaces;
   /** Whether only some rows of its blocks are shown. */
   isSparse = false;
   #api: HostApi;
   #path: string;
   #pages = new Map<number, Page>();
   #newest: number;
+  /** Events that are here without their block; null: asked for. */
+  #singles = new Map<number, ShownEvent | null>();
+  readonly #over = new AbortController();
   #clock = 0;
   #isDrawing = false;
   #drawnAt = 0;
@@ -60,9 +66,17 @@ export class SessionEvents {
 
   constructor(deps: { api: HostApi; live: LiveEvents }, { id, last }: { id: string; last: number }) {
     this.#api = deps.api;
-    this.#path = `/v1/sessions/${encodeURIComponent(id)}/events`;
+    const path = `/v1/sessions/${encodeURIComponent(id)}`;
+    this.#path = `${path}/events`;
     this.last = signal(last);
     this.#newest = last;
+    this.folds = new FoldPlaces({
+      api: deps.api,
+      path,
+      last: () => this.#newest,
+      step: blockSize,
+      changed: () => this.#draw(),
+    });
     this.#leave = deps.live.subscribe((envelopes) => {
       for (const envelope of envelopes) {
         if (envelope.session_id === id) this.#append(envelope);
@@ -105,8 +119,35 @@ export class SessionEvents {
     this.#draw();
   }
 
+  /** Reads events of an agent of the agent. */
+  async ofAgent(id: string, query: { after: number; limit: number }, signal: AbortSignal): Promise<ShownEvent[]> {
+    return (await this.#read({ ...query, agent: id }, signal)).filter(({ event }) => "agent_id" in event);
+  }
+
+  /** One event that stands in a row far from it; one that is not here yet is asked for. */
+  single(seq: number): ShownEvent | undefined {
+    const known = this.peek(blockOf(seq)).events.find((one) => one.seq === seq);
+    if (known !== undefined || this.#singles.has(seq)) return known ?? this.#singles.get(seq) ?? undefined;
+    if (this.#singles.size >= mostSingles) this.#singles.clear();
+    this.#singles.set(seq, null);
+    this.#read({ after: seq - 1, limit: 1 }, this.#over.signal).then(([event]) => {
+      if (event?.seq === seq) this.#singles.set(seq, event);
+      this.#draw();
+    }, () => this.#singles.delete(seq));
+    return undefined;
+  }
+
+  async #read(query: { after: number; limit: number; agent?: string }, signal: AbortSignal): Promise<ShownEvent[]> {
+    const response = await this.#api.open(this.#path, { ...query, follow: false }, signal);
+    const events: ShownEvent[] = [];
+    for await (const lines of lineGroups(response)) events.push(...lines.map(readEvent));
+    return events;
+  }
+
   close(): void {
     this.#leave();
+    this.#over.abort();
+    this.folds.close();
     for (const { loading } of this.#pages.values()) loading?.abort();
     this.#pages.clear();
   }
@@ -114,6 +155,7 @@ export class SessionEvents {
   #append(envelope: ShownEvent): void {
     const { seq } = envelope;
     if (seq > this.#newest) this.#newest = seq;
+    this.folds.append(envelope);
     const number = Math.floor((seq - 1) / pageSize);
     const known = this.#pages.get(number);
     const first = number * pageSize + 1;
@@ -160,11 +202,7 @@ export class SessionEvents {
     this.#loads++;
     try {
       const limit = (number + 1) * pageSize - page.filledTo;
-      const query = { after: page.filledTo, limit, follow: false };
-      const response = await this.#api.open(this.#path, query, over.signal);
-      const events: ShownEvent[] = [];
-      for await (const lines of lineGroups(response)) events.push(...lines.map(readEvent));
-      this.#fill(page, events);
+      this.#fill(page, await this.#read({ after: page.filledTo, limit }, over.signal));
       this.failure.value = null;
     } catch (error) {
       if (!over.signal.aborted) {
@@ -182,6 +220,7 @@ export class SessionEvents {
     for (const event of events) {
       const to = event.event.type === "gap" ? Math.max(event.seq, event.event.to_seq) : event.seq;
       if (to <= page.filledTo) continue;
+      this.folds.learn(event);
       const block = page.blocks[Math.floor((event.seq - 1) % pageSize / blockSize)];
       block?.events.push(event);
       if (block !== undefined) block.drawn = null;

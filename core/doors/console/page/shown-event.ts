@@ -7,6 +7,14 @@ export interface ShownEvent extends Envelope {
   cut_from?: number;
 }
 
+/** Events that are drawn, measured and folded together. */
+export const blockSize = 50;
+
+/** Returns the number of an event's block. */
+export function blockOf(seq: number): number {
+  return Math.floor((seq - 1) / blockSize);
+}
+
 const mostEntries = 200;
 const mostDepth = 12;
 /** Names, ids and kinds: what the page tells events apart by is never cut away. */

@@ -1,5 +1,6 @@
 import type { EventMark } from "../../../ground/checks/event-marks.ts";
-import { blockSize, type SessionEvents } from "./session-events.ts";
+import type { SessionEvents } from "./session-events.ts";
+import { blockOf, blockSize } from "./shown-event.ts";
 
 /** The place of a row: its session, and whether turns divide the timeline. */
 export interface RowPlace {
@@ -71,7 +72,7 @@ export class TimelineLayout {
     const part = this.parts[at];
     const start = this.#starts[at] ?? 0;
     if (part === undefined || part.kind === "head" || seq === null) return start;
-    const block = Math.floor((seq - 1) / blockSize);
+    const block = blockOf(seq);
     if (part.only === undefined) return start + block - blocksOf(part).first;
     const place = part.only.blocks.findIndex((one) => one >= block);
     return start + (place < 0 ? Math.max(0, part.only.blocks.length - 1) : place);
@@ -107,6 +108,6 @@ function blockAt(part: EventsPart, place: number): number {
 function blocksOf({ from, to, events, only }: EventsPart): { first: number; count: number } {
   if (only !== undefined) return { first: only.blocks[0] ?? 0, count: only.blocks.length };
   const last = Math.min(to ?? Infinity, events.last.value);
-  const first = Math.floor((from - 1) / blockSize);
-  return { first, count: last < from ? 0 : Math.floor((last - 1) / blockSize) - first + 1 };
+  const first = blockOf(from);
+  return { first, count: last < from ? 0 : blockOf(last) - first + 1 };
 }

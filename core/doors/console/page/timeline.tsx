@@ -2,12 +2,14 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EventMark } from "../../../ground/checks/event-marks.ts";
 import { EventRow } from "./event-row.tsx";
-import { dividedCalls, foldRows } from "./fold.ts";
+import { blockRows, blocksAround } from "./block-rows.ts";
 import { ScrollState } from "./scroll-state.ts";
 import { RowPlaceProvider } from "./row-place.ts";
-import { hasMark } from "./rows/row-marks.ts";
-import { blockSize, type EventBlock, unknown } from "./session-events.ts";
-import type { ShownEvent } from "./shown-event.ts";
+import { AgentSourceProvider } from "./session/agent-row.tsx";
+import type { PlanPlace } from "./session/fold-places.ts";
+import { PlanProvider } from "./session/plan-text.tsx";
+import { type EventBlock, type SessionEvents, unknown } from "./session-events.ts";
+import { blockOf, blockSize, type ShownEvent } from "./shown-event.ts";
 import { type RowPlace, type TimelineAim, TimelineLayout, type TimelinePart } from "./timeline-layout.ts";
 
 /** Browsers draw nothing below some thirty million pixels. */
@@ -70,20 +72,39 @@ function blockProps(
   { index, target }: { index: number; target: TimelineAim | null },
 ): Omit<BlockProps, "onRaw"> {
   const { events, place, from, to, only } = part;
-  const block = events.block(index);
   const seq = target?.session_id === place.session_id ? target.seq : null;
-  // An event that a link names has a row of its own.
-  const hasTarget = seq !== null && Math.floor((seq - 1) / blockSize) === index;
-  const beside = (of: number) => only !== undefined ? events.beside(of) : hasTarget ? unknown : events.peek(of);
   const mark = only?.mark ?? null;
-  return { block, before: beside(index - 1), after: beside(index + 1), index, target: seq, place, from, to, mark };
+  const props = { events, index, target: seq, place, from, to, mark };
+  const hasTarget = seq !== null && blockOf(seq) === index;
+  const isFolded = mark === null && !hasTarget;
+  // Agents of the agent may work for very long: what stands in their rows is not read.
+  if (isFolded && events.folds.isInner(index)) return { ...props, ...nothing };
+  const blocks = blocksAround(events, index, { isSparse: mark !== null });
+  const own = events.peek(index).events;
+  const isInner = own.length > 0 && own.every(({ event }) => "agent_id" in event && event.agent_id !== undefined);
+  if (isFolded && isInner && events.folds.isInner(index, { isLikely: true })) return { ...props, ...nothing };
+  const hasPlan = blocks.some((block) => block.events.some(({ event }) => event.type === "plan"));
+  const around = blocks.flatMap((block) => block.events);
+  return {
+    ...props,
+    blocks,
+    far: events.folds.answersTo(own, around).flatMap((seq) => events.single(seq) ?? []),
+    above: events.folds.answeredAbove(own, around),
+    plan: hasPlan ? events.folds.newestPlan(from, to) : undefined,
+    homeless: mark === null ? events.folds.homeless(own) : [],
+  };
 }
 
+const nothing = { blocks: [], far: [], above: [], plan: undefined, homeless: [] };
+
 interface BlockProps {
-  block: EventBlock;
-  /** The blocks around it: they may have the other half of a tool's call. */
-  before: EventBlock;
-  after: EventBlock;
+  events: SessionEvents;
+  /** The block with those around it that have parts of its rows. */
+  blocks: readonly EventBlock[];
+  /** Answers from far below to its calls. */
+  far: readonly ShownEvent[];
+  /** Numbers of its answers that their calls, far above, have. */
+  above: readonly number[];
   index: number;
   target: number | null;
   place: RowPlace;
@@ -92,42 +113,50 @@ interface BlockProps {
   to: number | null;
   /** Null: all of its rows are shown. */
   mark: EventMark | null;
+  plan: PlanPlace | undefined;
+  homeless: readonly string[];
   onRaw: (place: RowPlace, seq: number) => void;
 }
 
 const Block = memo<BlockProps>(
-  ({ block, before, after, index, target, place, from, to, mark, onRaw }) => {
-    if (block === unknown) {
+  ({ events, blocks, far, above, index, target, place, from, to, mark, plan, homeless, onRaw }) => {
+    if (blocks.includes(unknown)) {
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
-    const beside = { before: before.events, after: after.events };
-    const divided = dividedCalls(block.events, beside, { isFiltered: mark !== null });
-    const isShown = ({ seq, event }: ShownEvent) =>
-      from <= seq && seq <= (to ?? Infinity) &&
-      // The head of its turn has the prompt.
-      !(place.isDivided && event.type === "session_started" && event.passed_over.length === 0);
-    const events = block.events.filter(isShown);
-    const all = foldRows(events, divided);
-    const rows = mark === null ? all : all.filter((row) => hasMark(row, mark));
-    const above = mark === null && index * blockSize + 1 > from ? before.events.at(-1)?.ts ?? null : null;
+    const all = blocks.flatMap((block) => block.events);
+    const { isDivided } = place;
+    const options = { index, from, to, mark, target, isDivided, plan, homeless, above };
+    const rows = blockRows([...all, ...far], options);
+    const first = index * blockSize + 1;
+    const before = mark === null && first > from ? all.findLast(({ seq }) => seq < first)?.ts ?? null : null;
     return (
       <RowPlaceProvider value={place}>
-        {rows.map((row, at) => (
-          <EventRow
-            key={`${row.kind}${row.seq}`}
-            row={row}
-            above={rows[at - 1]?.at ?? above}
-            target={target}
-            onRaw={(seq) => onRaw(place, seq)}
-          />
-        ))}
+        <AgentSourceProvider value={{ events, isWhole: mark === null }}>
+          <PlanProvider value={plan}>
+            {rows.map((row, at) => (
+              <EventRow
+                key={`${row.kind}${row.seq}`}
+                row={row}
+                above={rows[at - 1]?.at ?? before}
+                target={target}
+                onRaw={(seq) => onRaw(place, seq)}
+              />
+            ))}
+          </PlanProvider>
+        </AgentSourceProvider>
       </RowPlaceProvider>
     );
   },
   (a, b) =>
-    a.block === b.block && a.before === b.before && a.after === b.after && a.index === b.index &&
-    a.target === b.target && a.place === b.place && a.from === b.from && a.to === b.to && a.mark === b.mark,
+    areSame(a.blocks, b.blocks) && a.index === b.index && a.target === b.target && a.place === b.place &&
+    a.from === b.from && a.to === b.to && a.mark === b.mark && a.plan?.seq === b.plan?.seq &&
+    a.plan?.updates === b.plan?.updates && areSame(a.homeless, b.homeless) &&
+    areSame(a.far, b.far) && areSame(a.above, b.above),
 );
+
+function areSame<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((item, at) => item === other[at]);
+}
 
 /** A block in the list, that tells when its height changes by itself. */
 function Measured(

@@ -33,6 +33,13 @@ const fields = {
     Type.Array(oneOf(["reasoning", "tool-call", "tool-result", "output"] as const), { maxItems: 4 }),
   ),
   adapter: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 })),
+  agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: "an agent of the agent: its events, and its own agents' beginnings",
+    }),
+  ),
 };
 const eventsQuery = Type.Object(fields, closed);
 const { follow: _, ...chainFields } = fields;
@@ -222,8 +229,8 @@ class EventFrames {
 
   /** Returns the bytes of events, which are the same for all readers of all events; null for a reader of some. */
   ofShared(envelopes: readonly Envelope[]): Uint8Array | null {
-    const { type, kind, adapter } = this.#query;
-    if (type ?? kind ?? adapter) return null;
+    const { type, kind, adapter, agent } = this.#query;
+    if (type ?? kind ?? adapter ?? agent) return null;
     this.#passed = this.#told = this.#form.idOf(envelopes.at(-1)!);
     return this.#form.bytes(envelopes);
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dividedCalls, foldRows, holds } from "../../../../core/doors/console/page/fold.ts";
+import { foldRows, holds } from "../../../../core/doors/console/page/fold.ts";
 import { hasMark } from "../../../../core/doors/console/page/rows/row-marks.ts";
 import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
 import { envelopesOf } from "../../cli/fake-host.ts";
@@ -31,32 +31,29 @@ const kinds = (...events: Event[]): string[] => fold(...events).map(({ kind }) =
 describe("foldRows", () => {
   test("shows an answer in the row of its call across the border of two blocks, and not once more", () => {
     const all = envelopesOf([call("a"), call("b"), result("b"), output("x"), result("a"), call("c"), result("c")]);
-    const [one, two] = [all.slice(0, 4), all.slice(4)];
-    expect(foldRows(one, dividedCalls(one, { before: [], after: two }))).toMatchObject([
+    const first = foldRows(all, { to: 4 });
+    expect(first).toMatchObject([
       { kind: "tool", seq: 1, result: { call_id: "a" } },
       { kind: "tool", seq: 2, result: { call_id: "b" } },
       { kind: "text" },
     ]);
-    expect(foldRows(two, dividedCalls(two, { before: one, after: [] }))).toMatchObject([
-      { kind: "tool", seq: 6, result: { call_id: "c" } },
-    ]);
+    expect(first.map((row) => holds(row, 5))).toEqual([true, false, false]);
+    expect(foldRows(all, { from: 5 })).toMatchObject([{ kind: "tool", seq: 6, result: { call_id: "c" } }]);
     // Where the neighbour is not here, nothing is left out.
-    expect(foldRows(two)).toMatchObject([{ seq: 5, call: null, result: { call_id: "a" } }, { seq: 6 }]);
+    const [, ...later] = all.slice(3);
+    expect(foldRows(later)).toMatchObject([{ seq: 5, call: null, result: { call_id: "a" } }, { seq: 6 }]);
   });
 
-  test("makes one row of a plan's updates, of reads that follow one another, and of what an agent's agent does", () => {
-    const plan = (status: "pending" | "completed"): Event => ({ type: "plan", entries: [{ content: "Read", status }] });
+  test("makes one row of reads that follow one another, and of what an agent's agent does", () => {
     const read = (call_id: string): Event[] => [
       { type: "tool_call", call_id, tool: "Read", kind: "read", input: { path: call_id } },
       { type: "tool_result", call_id, tool: "Read", output: "", success: true, duration_ms: 1 },
     ];
     const sub = { agent_id: "sub" };
     const rows = fold(
-      plan("pending"),
       ...read("a"),
       used("allowed"),
       ...read("b"),
-      plan("completed"),
       { type: "agent_started", ...sub, name: "Explorer", prompt: "Look" },
       { ...call("t"), ...sub } as Event,
       output("meanwhile"),
@@ -65,13 +62,12 @@ describe("foldRows", () => {
       ...read("c"),
     );
     expect(rows).toMatchObject([
-      { kind: "plan", seq: 1, seqs: [1, 7], event: { entries: [{ status: "completed" }] } },
-      { kind: "reads", seq: 2, to: 5, rows: [{ call: { call_id: "a" } }, { call: { call_id: "b" } }] },
+      { kind: "reads", seq: 1, to: 4, rows: [{ call: { call_id: "a" } }, { call: { call_id: "b" } }] },
       { kind: "agent", started: { name: "Explorer" }, ended: {}, rows: [{ kind: "tool", result: { call_id: "t" } }] },
       { kind: "text", text: "meanwhile" },
       { kind: "tool", call: { call_id: "c" } },
     ]);
-    expect(rows.map((row) => [4, 7, 9, 11].filter((seq) => holds(row, seq)))).toEqual([[7], [4], [9], [], []]);
+    expect(rows.map((row) => [2, 5, 7, 9, 10].filter((seq) => holds(row, seq)))).toEqual([[2, 5], [7, 9, 10], [], []]);
   });
 
   test("puts an agent's agent under the call that started it, and that one's agents under theirs", () => {
@@ -109,24 +105,38 @@ describe("foldRows", () => {
     expect(rows.map((row) => hasMark(row, "said"))).toEqual([true, false]);
   });
 
-  test("shows an agent's agent once where the border of two blocks divides what it did", () => {
+  test("gives an agent's agent a row in each block of events, with the answers to its calls there", () => {
     const sub = (event: Event) => ({ ...event, agent_id: "sub" }) as Event;
     const all = envelopesOf([
       { type: "agent_started", agent_id: "sub", name: "Explorer" },
-      sub(output("a")),
+      ...Array.from({ length: 48 }, () => output("beside")),
+      sub(call("c")),
       sub(output("b")),
-      output("beside"),
+      sub(result("c")),
       { type: "agent_ended", agent_id: "sub", outcome: "completed" },
-      sub(output("late")),
     ]);
-    const [one, two] = [all.slice(0, 2), all.slice(2)];
-    expect(foldRows(one, dividedCalls(one, { before: [], after: two }))).toMatchObject([
-      { kind: "agent", rows: [{ text: "ablate" }], ended: { outcome: "completed" } },
+    const rows = foldRows(all, { isApart: true }).filter(({ kind }) => kind === "agent");
+    expect(rows).toMatchObject([
+      { seq: 1, started: {}, ended: null, rows: [{ kind: "tool", result: { output: "done" } }] },
+      { seq: 51, started: null, end: 53, rows: [{ text: "b" }] },
     ]);
-    expect(foldRows(two, dividedCalls(two, { before: one, after: [] }))).toMatchObject([{ text: "beside" }]);
-    // Where only rows of one kind are shown, each block has its own.
-    const apart = dividedCalls(two, { before: one, after: [] }, { isFiltered: true });
-    expect(foldRows(two, apart)).toMatchObject([{ kind: "agent" }, { text: "beside" }]);
+    expect(rows.map((row) => [52, 53].filter((seq) => holds(row, seq)))).toEqual([[52], [53]]);
+  });
+
+  test("joins nothing across the beginning of a turn, and no more than a thousand events", () => {
+    const began = { type: "turn_started", turn: 2, by: "client", message_ids: [] } as unknown as Event;
+    const read = (call_id: string): Event[] => [
+      { type: "tool_call", call_id, tool: "Read", kind: "read", input: { path: call_id } },
+      { type: "tool_result", call_id, tool: "Read", output: "", success: true, duration_ms: 1 },
+    ];
+    expect(kinds(output("a"), began, output("b"), used("allowed"), began, used("allowed"))).toEqual(
+      ["text", "text", "used", "used"],
+    );
+    expect(kinds(...read("a"), ...read("b"), began, ...read("c"), ...read("d"))).toEqual(["reads", "reads"]);
+    const texts = fold(...Array.from({ length: 2100 }, () => output("x")));
+    expect(texts.map(({ seq }) => seq)).toEqual([1, 1001, 2001]);
+    const reads = fold(...Array.from({ length: 600 }, (_, at) => read(`${at}`)).flat());
+    expect(reads.map(({ seq }) => seq)).toEqual([1, 1001]);
   });
 
   test("puts a tool's answer, and what was asked about it, into the row of its call", () => {
@@ -179,11 +189,7 @@ describe("foldRows", () => {
     ]);
     expect(JSON.stringify(fold(...events)).split("Choose another")).toHaveLength(2);
     // The end may stand in the next block.
-    const all = envelopesOf(events);
-    const end = all.slice(2);
-    expect(foldRows(end, dividedCalls(end, { before: all.slice(0, 2), after: [] }))).toMatchObject([
-      { event: { result: { error: brief } } },
-    ]);
+    expect(foldRows(envelopesOf(events), { from: 3 })).toMatchObject([{ event: { result: { error: brief } } }]);
     // An error that no row told before is told in full.
     expect(fold(ended)).toMatchObject([{ event: { result: { error: told } } }]);
   });

@@ -2,7 +2,8 @@ import { type Signal, signal } from "@preact/signals";
 import { type EventMark, eventMarks } from "../../../../ground/checks/event-marks.ts";
 import type { MarkCounts, MarkPlaces } from "../../../http/count-marks.ts";
 import type { HostApi } from "../api.ts";
-import { blockSize, type SessionEvents } from "../session-events.ts";
+import type { SessionEvents } from "../session-events.ts";
+import { blockOf, blockSize } from "../shown-event.ts";
 
 /** Sessions with more events are counted once a person asks for it. */
 const mostUnasked = 100_000;
@@ -77,7 +78,7 @@ export class SessionMarks {
           query,
           signal,
         );
-        for (const group of read.groups) blocks.set(Math.floor((group.first - 1) / blockSize), group);
+        for (const group of read.groups) blocks.set(blockOf(group.first), group);
         for (const name of placeNames) places[name].push(...read[name]);
         after = read.next;
       }

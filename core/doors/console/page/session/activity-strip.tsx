@@ -2,7 +2,8 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
 import { durationText } from "../parts.tsx";
 import type { SessionMarks } from "../rows/session-marks.ts";
-import { blockSize, type SessionEvents } from "../session-events.ts";
+import type { SessionEvents } from "../session-events.ts";
+import { blockSize } from "../shown-event.ts";
 import { Activity, type ActivityPoint, densityOf, momentOf, seqAt } from "./activity.ts";
 
 const bars = 180;
