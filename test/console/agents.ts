@@ -33,8 +33,20 @@ export const nastyProse: string = [
   "999999999999999. <svg onload=document.title='owned'>\n\n# <h1 style=\"background:url(https://example.com/)\">",
 ].join("\n\n");
 
-/** What an agent of very many events says: lines, and a tool's call every ten events. */
-const eventAt = `    const eventAt = (at) => at % 10 === 0
+/**
+ * What an agent of very many events says: lines, a tool's call every ten events, and a change of its plan every thousand. Of each
+ * hundred thousand an agent of it does ten thousand.
+ */
+const eventAt = `    const eventAt = (at) => {
+      const place = at % 100_000;
+      if (place === 40_000) return { type: "agent_started", agent_id: "sub-" + at, name: "Explorer", prompt: "Look" };
+      if (place === 50_000) return { type: "agent_ended", agent_id: "sub-" + (at - 10_000), outcome: "completed" };
+      const event = own(at);
+      return place > 40_000 && place < 50_000 && event.type !== "plan" ? { ...event, agent_id: "sub-" + (at - place + 40_000) } : event;
+    };
+    const own = (at) => at % 1000 === 505
+      ? { type: "plan", entries: [0, 1, 2].map((step) => ({ content: "step " + step, status: step < at / 1000 % 4 ? "completed" : "pending" })) }
+      : at % 10 === 0
       ? { type: "tool_call", call_id: "c" + at, tool: "Read", kind: "read", input: { file_path: "src/file-" + at + ".ts" } }
       : at % 10 === 1 && at > 1
       ? { type: "tool_result", call_id: "c" + (at - 1), tool: "Read", output: "line of a file ".repeat(6), success: true, duration_ms: 4 }

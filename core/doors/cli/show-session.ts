@@ -88,7 +88,7 @@ export function showTimes(options: Readonly<Record<string, unknown>>): boolean {
 
 /** Columns for a table: the terminal's; unlimited for a pipe. */
 export function tableColumns(terminal: Terminal): number {
-  return terminal.stdout.columns > 0 ? Math.max(60, terminal.stdout.columns) : 1000;
+  return terminal.stdout.columns > 0 ? Math.max(40, terminal.stdout.columns) : 1000;
 }
 
 /** Formats a table for standard output, below its titles. */
@@ -100,9 +100,9 @@ export function tableText(
   return tableLines(rows, { ...drawn, ...options }).join("\n");
 }
 
-/** Columns to draw in: the terminal's, within 60 to 160. */
+/** Columns to draw in: the terminal's, within 40 to 160. */
 export function drawingColumns(terminal: Terminal): number {
-  return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
+  return Math.min(160, Math.max(40, terminal.stdout.columns || 100));
 }
 
 /** Keeps a line about the session at the bottom. Returns how to remove it. */

@@ -1,5 +1,6 @@
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
 import { isPlain } from "./render/paint.ts";
+import { fitLine, wrapLines } from "./render/text-width.ts";
 
 /** Shows a watching person a line while work runs, and removes it again. */
 export async function whileWaiting<T>(
@@ -9,10 +10,11 @@ export async function whileWaiting<T>(
   const { stderr } = terminal;
   if (!stderr.isTty) return await work;
   if (isPlain(terminal)) {
-    await stderr.write(`${line}\n`);
+    await stderr.write(`${wrapLines(line, stderr.columns)}\n`);
     return await work;
   }
-  await stderr.write(line);
+  // Only one line is removed again.
+  await stderr.write(stderr.columns === 0 ? line : fitLine(line, stderr.columns - 1));
   try {
     return await work;
   } finally {

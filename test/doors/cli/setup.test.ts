@@ -10,6 +10,7 @@ import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
 import { setAgentOrder } from "../../../core/packages/manifest/edit-plugin-entry.ts";
 import "../../../core/sessions/host/create-host.ts";
+import { brokenLines } from "./broken-lines.ts";
 import { type FakeTerminal, fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 const standIn = fileURLToPath(new URL("../../plugins/stand-in-program.mjs", import.meta.url));
@@ -163,6 +164,19 @@ describe("bulkhead setup", () => {
     expect(agreed.out()).toContain(`{"mcpServers":{"bulkhead":{"command":${JSON.stringify(process.execPath)},"args":[`);
     expect(agreed.err()).toContain("Start the daemon now?");
     expect(await readdir(folder)).toContain("bulkhead.yaml");
+  });
+
+  test.each([50, 80])("breaks no word in a terminal of %i columns", async (columns) => {
+    const none = await setup([], { tty: true, columns });
+    expect(brokenLines(none.out() + none.err(), columns)).toEqual([]);
+    await installCodex();
+    process.env["OPENAI_API_KEY"] = "sk-test-0123456789";
+    process.env["ANTHROPIC_BASE_URL"] = "https://gateway.example.com/claude";
+    await installOthers("claude", "opencode");
+    const { code, out, err } = await setup([], { tty: true, columns, stdin: "codex opencode\ny\nn\n" });
+    expect(code).toBe(0);
+    expect(out()).toContain("completed");
+    expect(brokenLines(out() + err(), columns)).toEqual([]);
   });
 
   test("grants the hosts that variables and the agent's own settings point it to, and says where they stand", async () => {

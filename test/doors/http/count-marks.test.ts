@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { FoldCounting } from "../../../core/doors/http/count-folds.ts";
 import { MarkCounting } from "../../../core/doors/http/count-marks.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { openDoor } from "./door-fixture.ts";
@@ -43,6 +44,38 @@ test("MarkCounting leaves out groups without a mark", () => {
   expect(counted(2, said, said, progress, progress, said).groups.map(({ first }) => first)).toEqual([1, 5]);
 });
 
+test("FoldCounting sums up agents of the agent, and finds plans, groups that are theirs alone, and answers far from calls", () => {
+  const inner = (event: Event, agent_id = "sub") => ({ ...event, agent_id }) as Event;
+  const began = (agent_id: string, parent?: string): Event => {
+    return { type: "agent_started", agent_id, name: agent_id, ...(parent === undefined ? {} : { parent }) };
+  };
+  const plan: Event = { type: "plan", entries: [] };
+  const folds = new FoldCounting(2);
+  const events = [
+    ...[
+      call("far"),
+      began("sub"),
+      inner(call("a")),
+      inner(result("a", true)),
+      began("deep", "sub"),
+      inner(said, "deep"),
+    ],
+    ...[plan, result("far", true), { type: "agent_ended", agent_id: "sub", outcome: "error" } as Event, plan],
+    ...[call("near"), said, result("near", true), result("unknown", true)],
+  ];
+  for (const envelope of envelopesOf(events)) folds.take(envelope);
+  expect(folds.plans).toEqual([7, 10]);
+  expect(folds.inner).toEqual([3, 5]);
+  expect(folds.agents).toEqual([
+    { agent_id: "sub", first: 2, began: 2, name: "sub", outcome: "error", events: 5, calls: 1 },
+    { agent_id: "deep", first: 5, began: 5, name: "deep", outcome: null, events: 2, calls: 0 },
+  ]);
+  expect(folds.answers).toEqual([
+    { call_id: "far", call: 1, seq: 8 },
+    { call_id: "unknown", call: null, seq: 14 },
+  ]);
+});
+
 test("the marks of a session of any length come in pieces, and all pieces have what the whole has", async () => {
   const door = await openDoor();
   const { id } = await (await door.client()).start({ workdir: "/project", prompt: "Fix it" });
@@ -56,6 +89,7 @@ test("the marks of a session of any length come in pieces, and all pieces have w
     };
   };
   const first = await read("");
+  expect(first).toMatchObject({ plans: [], agents: [], inner: [], answers: [], to: 10_000 });
   const second = await read(`&after=${first.next}`);
   expect([first.next, second.next]).toEqual([10_000, null]);
   expect([...first.groups, ...second.groups].map(({ first }) => first)).toEqual(

@@ -36,6 +36,26 @@ describe("server-sent events", () => {
     }
   });
 
+  test("an agent's own agent can be followed alone, with the beginnings of its agents", async () => {
+    const door = await openDoor();
+    const { id } = await (await door.client()).start(request);
+    const said: Envelope["event"] = { type: "output", stream: "stdout", data: "x" };
+    const began = (agent_id: string, parent?: string): Envelope["event"] => {
+      return { type: "agent_started", agent_id, name: agent_id, ...(parent === undefined ? {} : { parent }) };
+    };
+    const inner = (agent_id: string) => ({ ...said, agent_id }) as Envelope["event"];
+    const events = [began("one"), said, inner("one"), began("two", "one"), inner("two"), began("three"), inner("one")];
+    for (const event of events) await door.sessions.tell(id, event);
+    const read = async (query: string) => {
+      const url = `http://localhost/v1/sessions/${id}/events?follow=false${query}`;
+      return idsOf(await (await door.local(url)).text());
+    };
+    expect(await read("&agent=one")).toEqual([2, 4, 5, 8]);
+    expect(await read("&agent=one&after=2&limit=2")).toEqual([4, 5]);
+    expect(await read("&agent=two&type=output")).toEqual([6]);
+    expect((await door.local(`http://localhost/v1/sessions/${id}/events?agent=`)).status).toBe(400);
+  });
+
   test("after the end there is nothing, in a way that a browser's client does not ask for again", async () => {
     const door = await openDoor();
     const session = await (await door.client()).start(request);

@@ -18,6 +18,7 @@ import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint } from "../render/paint.ts";
 import { tableLines } from "../render/table.ts";
+import { fitHelp, textWidth, wrapLines } from "../render/text-width.ts";
 import {
   askAgents,
   type AskedAgent,
@@ -133,11 +134,11 @@ async function enable(call: Invocation, { report, place, sheets, chosen }: Agree
     for: place.for,
     enabled: sheets.map(({ id }) => id),
   });
-  if (!json) await terminal.stdout.write(writtenText(report, place));
+  if (!json) await terminal.stdout.write(wrapLines(writtenText(report, place), terminal.stdout.columns));
   const first = chosen.find(isReady);
   const result = options["hello"] === false || first === undefined ? null : await hello(call, first.plugin.id);
   report.hello = result && { session_id: result.session_id, outcome: result.outcome, output: result.output };
-  await conclude(call, report, nextSteps(report, first));
+  await conclude(call, report, nextSteps(report, { ready: first, columns: terminal.stdout.columns }));
   const isStuck = chosen.every(({ report: { availability } }) => availability === "unrunnable");
   const code = result !== null ? exitCodeOf(result) : isStuck ? errorTable.unavailable.exit_code : 0;
   if (code === 0 && !json && options["yes"] !== true && Questions.possible(terminal)) await offerDaemon(call);
@@ -159,7 +160,8 @@ async function warn(
   const warnings = [uncontained, await otherManifest(call, place)].filter((text) => text !== null);
   const paint = createPaint(terminal.colours.stdout);
   for (const text of json ? [] : warnings) {
-    await terminal.stdout.write(`\n${paint("yellow", `! ${text.replaceAll("\n", "\n  ")}`)}\n`);
+    const wrapped = wrapLines(text, Math.max(0, terminal.stdout.columns - 2));
+    await terminal.stdout.write(`\n${paint("yellow", `! ${wrapped.replaceAll("\n", "\n  ")}`)}\n`);
   }
   return warnings;
 }
@@ -193,7 +195,13 @@ function missingText(missing: readonly MissingAgent[], terminal: Terminal): stri
   if (missing.length === 0) return "";
   const paint = createPaint(terminal.colours.stdout);
   const rows = missing.map(({ id, install }) => [id, { text: install, tone: "dim" } as const]);
-  const lines = tableLines(rows, { paint, columns: Infinity, indent: 2 });
+  const { columns } = terminal.stdout;
+  const wide = tableLines(rows, { paint: createPaint(false), columns: Infinity, indent: 2 });
+  // How to get one is to be copied, so it stays whole: below its name where a line is too short for both.
+  const isNarrow = columns > 0 && wide.some((line) => textWidth(line) > columns);
+  const lines = isNarrow
+    ? missing.flatMap(({ id, install }) => [`  ${safeLine(id)}`, `    ${paint("dim", safeLine(install))}`])
+    : tableLines(rows, { paint, columns: Infinity, indent: 2 });
   return `${paint("dim", "Not on this machine:")}\n${lines.join("\n")}\n\n`;
 }
 
@@ -283,7 +291,10 @@ function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"]
   return { id: plugin.id, availability, reason, agent_version, program };
 }
 
-function nextSteps({ file }: SetupReport, ready: AskedAgent | undefined): string {
+function nextSteps(
+  { file }: SetupReport,
+  { ready, columns }: { ready: AskedAgent | undefined; columns: number },
+): string {
   const next = `
 Next:
   ${
@@ -293,7 +304,7 @@ Next:
   }
   bulkhead start                      a daemon: sessions outlive the terminal
   source <(bulkhead completion bash)  or zsh, fish`;
-  return `${asTyped(next)}
+  return `${columns === 0 ? asTyped(next) : fitHelp(asTyped(next), columns)}
 For editors and other MCP clients:
   ${safeLine(JSON.stringify({ mcpServers: { bulkhead: mcpServer(file ?? "") } }))}
 `;
@@ -307,6 +318,9 @@ function mcpServer(manifestFile: string): { command: string; args: string[] } {
 
 function nothingFound(missing: readonly MissingAgent[], terminal: Terminal): string {
   const found = "No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.";
+  const { columns } = terminal.stdout;
   const next = '"bulkhead plugin list" shows what Bulkhead can drive, "bulkhead demo" what it does without any agent.';
-  return `${found}\n${asTyped(next)}\n${missing.length === 0 ? "" : `\n${missingText(missing, terminal).trimEnd()}\n`}`;
+  return `${wrapLines(`${found}\n${asTyped(next)}`, columns)}\n${
+    missing.length === 0 ? "" : `\n${missingText(missing, terminal).trimEnd()}\n`
+  }`;
 }

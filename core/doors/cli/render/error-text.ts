@@ -8,7 +8,10 @@ import { createPaint } from "./paint.ts";
 function errorText(error: ErrorData, { colours, columns }: { colours: Colours; columns: number }): string {
   const paint = createPaint(colours);
   const page = hasPage(error) ? pageOfError[error.code] : undefined;
-  const below = [...hintLines(error.hint), ...hintLines(page && `More: bulkhead help ${page}`)];
+  const below = [
+    ...hintLines(error.hint, Math.max(0, columns - 2)),
+    ...hintLines(page && `More: bulkhead help ${page}`, 0),
+  ];
   const lines = below.map((line) => `${paint("dim", `  ${line}`)}\n`);
   const said = messageLines(error, { paint, columns }).join("\n");
   return `${paint("red", "error:")} ${said}\n${lines.join("")}`;

@@ -36,9 +36,13 @@ function linesOf(
   });
 }
 
-/** Formats an error's hint as lines. They may be commands to copy, so none is shortened. */
-export function hintLines(hint: string | undefined): string[] {
-  return hint === undefined ? [] : hint.split("\n", mostHintLines).map((line) => safeLine(asTyped(shortIds(line))));
+/**
+ * Formats an error's hint as lines: sentences within so many columns; 0: nothing is wrapped. What does not end as a sentence may
+ * be a command to copy, and stays whole.
+ */
+export function hintLines(hint: string | undefined, columns: number): string[] {
+  const lines = hint?.split("\n", mostHintLines).map((line) => safeLine(asTyped(shortIds(line)))) ?? [];
+  return lines.flatMap((line) => /[.?!]$/.test(line) ? wrapLines(line, columns).split("\n") : [line]);
 }
 
 const mostHintLines = 8;

@@ -32,7 +32,7 @@ const shownMessageLines = 8;
 export function resultLines(result: SessionResult, options: ResultLineOptions): string[] {
   const { indent = 0 } = options;
   const lines = [
-    headline(result, options),
+    ...headline(result, options),
     ...errorLines(result, options),
     ...substitutionLines(result, options),
     ...usageLine(result.usage, options),
@@ -47,7 +47,10 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
   return lines.map((line) => " ".repeat(indent) + line);
 }
 
-function headline(result: SessionResult, { paint, events, named = false }: ResultLineOptions): string {
+function headline(
+  result: SessionResult,
+  { paint, columns, events, named = false, indent = 0 }: ResultLineOptions,
+): string[] {
   const [mark, tone] = outcomeLooks[result.outcome];
   const facts = [
     safeLine(result.stop_reason),
@@ -56,7 +59,10 @@ function headline(result: SessionResult, { paint, events, named = false }: Resul
     ...(result.attempts.length > 1 ? [plural(result.attempts.length, "attempt")] : []),
     ...(named ? [`session ${shortId(result.session_id)}`] : []),
   ];
-  return `${paint(tone, `${mark} ${safeLine(result.outcome)}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+  const begin = `${mark} ${safeLine(result.outcome)}`;
+  const [first = "", ...rest] = wrapText(`${begin} · ${facts.join(" · ")}`, columns - indent - 2, shownMessageLines);
+  const said = first.slice(begin.length).trimStart();
+  return [`${paint(tone, begin)} ${paint("dim", said)}`.trimEnd(), ...rest.map((line) => `  ${paint("dim", line)}`)];
 }
 
 function errorLines(result: SessionResult, { paint, columns, verbose = false }: ResultLineOptions): string[] {
@@ -70,7 +76,7 @@ function errorLines(result: SessionResult, { paint, columns, verbose = false }: 
     ...stackLines(result.error, { faultsOnly: !verbose }).map((line) =>
       `  ${paint("dim", fitLine(line, columns - 6))}`
     ),
-    ...[...hintLines(hint), ...hintLines(explainAll(hint))].map((line) => `  ${paint("dim", line)}`),
+    ...[...hintLines(hint, columns - 6), ...hintLines(explainAll(hint), 0)].map((line) => `  ${paint("dim", line)}`),
   ];
 }
 
@@ -153,18 +159,17 @@ function sharedText(sessions: number): string {
 }
 
 function artifactLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
-  const claimed = result.claimed_only.map((path) =>
-    `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
+  const wrapped = (text: string, tone: Tone) =>
+    wrapText(text, columns - 4, shownMessageLines).map((line) => `  ${paint(tone, line)}`);
+  const claimed = result.claimed_only.flatMap((path) =>
+    wrapped(`claimed, but git shows no change: ${fitLine(safeLine(path), columns - 4)}`, "yellow")
   );
   const shared = result.artifacts_shared_with?.length ?? 0;
-  if (shared > 0 && result.artifacts?.length !== 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
+  if (shared > 0 && result.artifacts?.length !== 0) claimed.push(...wrapped(sharedText(shared), "yellow"));
   if (result.artifacts === null) {
     // The command itself asked for none.
     if (result.artifacts_reason === "not_asked") return claimed;
-    return [
-      `  ${paint("dim", `changed files unknown: ${safeLine(reasonWords(result.artifacts_reason))}`)}`,
-      ...claimed,
-    ];
+    return [...wrapped(`changed files unknown: ${safeLine(reasonWords(result.artifacts_reason))}`, "dim"), ...claimed];
   }
   if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
   const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);

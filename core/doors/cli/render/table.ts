@@ -48,7 +48,13 @@ function rowLines(row: readonly Cell[], widths: readonly number[], options: Tabl
   const { paint, columns, indent = 0, wraps } = options;
   const last = row.at(-1);
   const left = indent + widths.slice(0, row.length - 1).reduce((sum, width) => sum + width + 2, 0);
-  const before = row.slice(0, -1).map((cell, index) => painted(cell, padEnd(textOf(cell), widths[index] ?? 0), paint));
+  // Columns that leave no room even for themselves stand as close as they can.
+  const isTight = wraps === true && left > columns;
+  const before = row.slice(0, -1).flatMap((cell, index) => {
+    const text = textOf(cell);
+    if (isTight && text === "") return [];
+    return [painted(cell, isTight ? text : padEnd(text, widths[index] ?? 0), paint)];
+  });
   const room = columns - left;
   const text = last === undefined ? "" : textOf(last);
   const lines = wraps === true ? wrapText(text, room, maxLines) : [fitLine(text, Math.max(8, room))];

@@ -8,6 +8,7 @@ import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { wallsOnceGranted } from "../../../packages/permissions/program-walls.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { askedLines, weighedLines } from "../render/permission-words.ts";
+import { wrapLines } from "../render/text-width.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";
 import { type PointedHost, withHosts } from "./pointed-hosts.ts";
 import type { AskedAgent } from "./find-agents.ts";
@@ -80,8 +81,12 @@ export function sheetLines(
     `${paint("bold", id)} may`,
     ...(all.length === 0 ? ["    do what it is granted already"] : lines),
     ...briefWallLines(walls, { paint, columns }),
-    ...(asks || walls.length === 0 ? [] : ["    and does not ask before it runs commands or changes files"]),
-    ...pointed.map(({ host, where }) => paint("dim", `      ${safeLine(where)} points it to ${safeLine(host)}`)),
+    ...(asks || walls.length === 0
+      ? []
+      : wrapLines("    and does not ask before it runs commands or changes files", columns).split("\n")),
+    ...pointed.flatMap(({ host, where }) =>
+      wrapLines(`      ${safeLine(where)} points it to ${safeLine(host)}`, columns).split("\n")
+    ).map((line) => paint("dim", line)),
   ];
 }
 

@@ -50,8 +50,10 @@ export function watchRow({ id, title, facts }: WatchedSession): WatchRow {
 export function changeLine(one: WatchedSession, { paint, columns }: { paint: Paint; columns: number }): string {
   const { facts, id } = one;
   const [text, tone] = nowOf(one);
-  const line = `${clockTime(facts.changedAt ?? one.startedAt)}  ${shortId(id)}  ${safeLine(facts.adapter ?? "")}`;
-  return `${line}  ${paint(tone, columns === 0 ? text : fitLine(text, Math.max(20, columns - line.length - 2)))}`;
+  const line = `${clockTime(facts.changedAt ?? one.startedAt)}  ${shortId(id)}  ${
+    fitLine(safeLine(facts.adapter ?? ""), columns === 0 ? Infinity : agentColumns)
+  }`;
+  return `${line}  ${paint(tone, columns === 0 ? text : fitLine(text, Math.max(8, columns - line.length - 2)))}`;
 }
 
 /** All that a line of a pipe is about: a change of anything else writes none. */

@@ -47,7 +47,7 @@ export const markRoute: ApiRoute = route({
   id: "sessionMarks",
   at: "GET /v1/sessions/{id}/marks",
   summary:
-    "count what was said, called, edited, asked and what failed, by groups of events, and what the agent's agents did",
+    "count what was said, called, edited, asked and what failed, by groups of events; find plan and agents",
   scope: "own",
   query,
   answers: ok(
