@@ -234,7 +234,7 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "agent_started", agent_id: "toolu_01", call_id: "task", name: "Explorer", prompt: "Look for other callers of tally" };
     for (let at = 1; at <= 130; at++) {
       yield sub(tool("s" + at, "Grep", "search", { pattern: "caller-" + at }));
-      yield sub(answer("s" + at, "Grep", at === 100 ? "the needle of the explorer" : "src/other.js:" + at));
+      yield sub(answer("s" + at, "Grep", at === 67 ? "the needle of the explorer" : "src/other.js:" + at));
       if (at === 50) yield plan(1);
     }
     yield { ...sub({ type: "agent_ended" }), outcome: "completed", output: "There are **130** callers." };

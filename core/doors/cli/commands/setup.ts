@@ -197,7 +197,7 @@ function missingText(missing: readonly MissingAgent[], terminal: Terminal): stri
   const rows = missing.map(({ id, install }) => [id, { text: install, tone: "dim" } as const]);
   const { columns } = terminal.stdout;
   const wide = tableLines(rows, { paint: createPaint(false), columns: Infinity, indent: 2 });
-  // How to get one is to be copied, so it stays whole: below its name where a line is too short for both.
+  // People copy the command that gets one, so it stays whole: below its name where a line is too short for both.
   const isNarrow = columns > 0 && wide.some((line) => textWidth(line) > columns);
   const lines = isNarrow
     ? missing.flatMap(({ id, install }) => [`  ${safeLine(id)}`, `    ${paint("dim", safeLine(install))}`])

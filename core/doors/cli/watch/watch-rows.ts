@@ -84,8 +84,21 @@ export function watchScreen(sessions: readonly WatchedSession[], options: Screen
   const shown = sessions.slice(from, from + most);
   const left = sessions.length - shown.length;
   const isWide = columns >= wideColumns;
-  const head = ["", "session", "state", "agent", "silent", "plan", "cost", ...(isWide ? ["title"] : []), "now"];
-  const table = shown.map((one, index) => cells(one, { ...options, isSelected: from + index === selected, isWide }));
+  const isNarrow = columns < narrowColumns;
+  const facts = isNarrow ? [] : ["plan", "cost"];
+  const head = [
+    "",
+    ...(isNarrow ? [] : ["session"]),
+    "state",
+    "agent",
+    "silent",
+    ...facts,
+    ...(isWide ? ["title"] : []),
+    "now",
+  ];
+  const table = shown.map((one, index) =>
+    cells(one, { ...options, isSelected: from + index === selected, isWide, isNarrow })
+  );
   const title = sessions[selected]?.title;
   return [
     ` ${paint("bold", sumsText(sessions))}`,
@@ -99,6 +112,8 @@ export function watchScreen(sessions: readonly WatchedSession[], options: Screen
 
 /** Columns from which the titles have one of their own. */
 const wideColumns = 110;
+/** Columns below which a row is what the session does now, and no figures. */
+const narrowColumns = 70;
 const titleColumns = 32;
 const agentColumns = 14;
 
@@ -106,7 +121,7 @@ const keysText = "[enter] shows its events  [i]nterrupts it  [j] [k] or arrows m
 
 function cells(
   one: WatchedSession,
-  { isSelected, isWide, now }: ScreenOptions & { isSelected: boolean; isWide: boolean },
+  { isSelected, isWide, isNarrow, now }: ScreenOptions & { isSelected: boolean; isWide: boolean; isNarrow: boolean },
 ): Cell[] {
   const { facts, id, title } = one;
   const [state, tone] = stateOf(one);
@@ -116,12 +131,11 @@ function cells(
   const [text, textTone] = nowOf(one);
   return [
     { text: isSelected ? "▸" : " ", tone: "cyan" },
-    { text: shortId(id), tone: "bold" },
+    ...(isNarrow ? [] : [{ text: shortId(id), tone: "bold" as const }]),
     { text: state, tone },
     fitLine(safeLine(facts.adapter ?? "none yet"), agentColumns),
     { text: facts.outcome === null ? formatAge(since, now) : "", tone: isLong ? "yellow" : "plain" },
-    planText(one, isWide),
-    cost === null ? "" : formatCost(cost, facts.currency),
+    ...(isNarrow ? [] : [planText(one, isWide), cost === null ? "" : formatCost(cost, facts.currency)]),
     ...(isWide ? [padEnd(fitLine(safeLine(title), titleColumns), titleColumns)] : []),
     { text, tone: textTone },
   ];

@@ -75,7 +75,8 @@ function blockProps(
   const seq = target?.session_id === place.session_id ? target.seq : null;
   const mark = only?.mark ?? null;
   const props = { events, index, target: seq, place, from, to, mark };
-  const hasTarget = seq !== null && blockOf(seq) === index;
+  // An answer stands with its call, which may be in the block before.
+  const hasTarget = seq !== null && (blockOf(seq) === index || blockOf(seq) === index + 1);
   const isFolded = mark === null && !hasTarget;
   // Agents of the agent may work for very long: what stands in their rows is not read.
   if (isFolded && events.folds.isInner(index)) return { ...props, ...nothing };

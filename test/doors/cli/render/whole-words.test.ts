@@ -5,7 +5,7 @@ import { LiveView } from "../../../../core/doors/cli/render/live-view.ts";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import { resultLines } from "../../../../core/doors/cli/render/result-lines.ts";
 import { drawingColumns } from "../../../../core/doors/cli/show-session.ts";
-import { changeLine } from "../../../../core/doors/cli/watch/watch-rows.ts";
+import { changeLine, watchScreen } from "../../../../core/doors/cli/watch/watch-rows.ts";
 import type { WatchedSession } from "../../../../core/doors/cli/watch/watched-sessions.ts";
 import type { ConformanceReport } from "../../../../core/kit/conformance/report.ts";
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
@@ -94,8 +94,16 @@ test.each([50, 80])("no word is broken by a terminal of %i columns: plugin test,
       changedAt: null,
       step: null,
       plan: [],
-      used: {},
+      used: { cost: null, tokens: null },
+      currency: "USD",
     },
   } as unknown as WatchedSession;
   expect(brokenLines(changeLine(watched, { paint, columns }), columns)).toEqual([]);
+  const facts = { ...watched.facts, asks: null, doing: long, plan: [{ content: long, status: "completed" }] };
+  const used = { cost: 12.5, tokens: 1000 };
+  const ended = { ...watched.facts, outcome: "completed", stopReason: "end_turn", asks: null, used };
+  const all = [watched, { ...watched, facts: { ...facts, used } }, { ...watched, facts: ended }] as WatchedSession[];
+  const now = Date.parse(watched.startedAt) + 200_000;
+  const screen = watchScreen(all, { paint, columns, rows: 20, selected: 1, now, asked: null });
+  expect(brokenLines(screen.join("\n"), columns)).toEqual([]);
 });

@@ -52,7 +52,7 @@ export class FoldPlaces {
   #isAsking = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Beginnings of agents of the agent. */
-  readonly #homes = new Map<string, { seq: number; name: string | null }>();
+  readonly #homes = new Map<string, { seq: number; name: string | null } | null>();
   /** Every event between these came here as it happened. */
   #live = { from: Infinity, to: 0 };
   #livePlans: number[] = [];
@@ -69,8 +69,10 @@ export class FoldPlaces {
   }
 
   /** Takes a new event. */
-  append({ seq, event }: ShownEvent): void {
+  append(envelope: ShownEvent): void {
+    const { seq, event } = envelope;
     if (seq <= this.#live.to) return;
+    this.learn(envelope);
     if (seq !== this.#live.to + 1) {
       this.#live.from = seq;
       this.#livePlans = [];
@@ -83,7 +85,7 @@ export class FoldPlaces {
 
   /** Takes an event that was read. */
   learn({ seq, event }: ShownEvent): void {
-    if (event.type !== "agent_started" || this.#homes.has(event.agent_id)) return;
+    if (event.type !== "agent_started" || this.#homes.get(event.agent_id) != null) return;
     this.#homes.set(event.agent_id, { seq, name: event.name });
   }
 
@@ -127,6 +129,7 @@ export class FoldPlaces {
       this.#homes.set(agent_id, home);
       return home;
     }
+    this.#homes.set(agent_id, null);
     return null;
   }
 
