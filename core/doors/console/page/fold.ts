@@ -74,7 +74,7 @@ interface FoldOptions {
 }
 
 /** Rows end at each of these numbers, so that what stands in one row is never far apart. */
-export const longestRow = 500;
+export const longestRow = 1000;
 
 /**
  * Folds events into rows: a tool's call with its answer, text with the text that it continues. Returns the rows that begin in

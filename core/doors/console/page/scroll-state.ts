@@ -31,6 +31,8 @@ export class ScrollState {
   #element: HTMLElement | null = null;
   /** Blocks that were drawn with their events. */
   #settled = new Set<number>();
+  /** First events of their first rows, by the numbers of blocks. */
+  #firsts = new Map<number, string | undefined>();
 
   constructor(target: TimelineAim | null, redraw: () => void) {
     this.#aim = target;
@@ -53,6 +55,7 @@ export class ScrollState {
     this.heights = new HeightIndex(guess);
     this.heights.resize(layout.count);
     this.#settled = new Set();
+    this.#firsts = new Map();
     for (let index = 0; index < before.count; index++) {
       const now = numbers.get(before.item(index).key);
       if (now === undefined) continue;
@@ -81,12 +84,14 @@ export class ScrollState {
       index: Number(block.dataset["index"]),
       height: block.offsetHeight,
       isKnown: block.querySelector(":scope > .block-unknown") === null,
+      first: block.querySelector<HTMLElement>(":scope > .row")?.dataset["seq"],
     }));
     if (this.#moved !== 0) this.#shift(this.#moved);
     this.#moved = 0;
     const shift = this.#keeping(element.scrollTop, () => {
-      for (const { index, height, isKnown } of drawn) {
+      for (const { index, height, isKnown, first } of drawn) {
         this.heights.set(index, height);
+        this.#firsts.set(index, first);
         if (isKnown) this.#settled.add(index);
         else this.#settled.delete(index);
       }
@@ -171,9 +176,12 @@ export class ScrollState {
     const { heights } = this;
     const read = drawn.find((index) => this.#settled.has(index) && heights.before(index + 1) > top);
     const kept = read ?? heights.at(top);
-    const place = heights.before(kept);
+    const places = [heights.before(kept), heights.before(kept + 1)] as const;
+    const first = this.#firsts.get(kept);
     setHeights();
-    return heights.before(kept) - place;
+    // Its first rows may go on from a row above that has just come, and stand there now: then its end stays where it is.
+    const isOther = first !== undefined && this.#firsts.get(kept) !== first;
+    return isOther ? heights.before(kept + 1) - places[1] : heights.before(kept) - places[0];
   }
 
   // Rows above the view must not move the rows in it.

@@ -123,7 +123,7 @@ describe("foldRows", () => {
     expect(rows.map((row) => [52, 53].filter((seq) => holds(row, seq)))).toEqual([[52], [53]]);
   });
 
-  test("joins nothing across the beginning of a turn, and no more than five hundred events", () => {
+  test("joins nothing across the beginning of a turn, and no more than a thousand events", () => {
     const began = { type: "turn_started", turn: 2, by: "client", message_ids: [] } as unknown as Event;
     const read = (call_id: string): Event[] => [
       { type: "tool_call", call_id, tool: "Read", kind: "read", input: { path: call_id } },
@@ -133,10 +133,10 @@ describe("foldRows", () => {
       ["text", "text", "used", "used"],
     );
     expect(kinds(...read("a"), ...read("b"), began, ...read("c"), ...read("d"))).toEqual(["reads", "reads"]);
-    const texts = fold(...Array.from({ length: 1100 }, () => output("x")));
-    expect(texts.map(({ seq }) => seq)).toEqual([1, 501, 1001]);
-    const reads = fold(...Array.from({ length: 300 }, (_, at) => read(`${at}`)).flat());
-    expect(reads.map(({ seq }) => seq)).toEqual([1, 501]);
+    const texts = fold(...Array.from({ length: 2100 }, () => output("x")));
+    expect(texts.map(({ seq }) => seq)).toEqual([1, 1001, 2001]);
+    const reads = fold(...Array.from({ length: 600 }, (_, at) => read(`${at}`)).flat());
+    expect(reads.map(({ seq }) => seq)).toEqual([1, 1001]);
   });
 
   test("puts a tool's answer, and what was asked about it, into the row of its call", () => {
