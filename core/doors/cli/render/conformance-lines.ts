@@ -23,7 +23,12 @@ export function conformanceLines(report: ConformanceReport, { paint, columns, al
   } skipped`;
   const wall = isolation === "process" ? "a process wall" : "a thread's wall alone";
   const wrapped = (text: string) => wrapLines(text, columns).split("\n");
-  const [first = "", ...rest] = wrapped(` ${verdict}: ${sums},`);
+  const sentence = [
+    ` ${verdict}: ${sums},`,
+    ` behind ${wall}, on ${safeLine(runtime)} in ${formatDuration(duration_ms)}.`,
+  ];
+  const isNarrow = columns > 0 && sentence.some((line) => textWidth(line) > columns);
+  const [first = "", ...rest] = isNarrow ? wrapped(sentence.join("")) : sentence;
   return [
     ...besideOrBelow(
       [`${safeLine(plugin_id ?? "plugin")} ${safeLine(version ?? "")}`, "bold"],
@@ -33,7 +38,6 @@ export function conformanceLines(report: ConformanceReport, { paint, columns, al
     ...shown.flatMap((rule) => ruleLines(rule, { paint, columns })),
     first.replace(verdict, (text) => paint(passed ? "green" : "red", text)),
     ...rest,
-    ...wrapped(` behind ${wall}, on ${safeLine(runtime)} in ${formatDuration(duration_ms)}.`),
   ];
 }
 

@@ -59,8 +59,11 @@ export function wrapText(text: string, columns: number, most: number): string[] 
 export function wrapLines(text: string, columns: number): string {
   if (columns === 0) return text;
   return text.split("\n").flatMap((line) => {
-    const indent = /^ */.exec(line)?.[0] ?? "";
     if (textWidth(line) <= columns) return [line];
+    // A word that fits into a line stays whole, also where the indent leaves too little room for it.
+    const longest = Math.max(...line.trim().split(/\s+/).map(textWidth));
+    const room = longest <= columns ? columns - longest : columns;
+    const indent = " ".repeat(Math.min(/^ */.exec(line)?.[0].length ?? 0, room));
     return wrapText(line, columns - indent.length, 200).map((part) => indent + part);
   }).join("\n");
 }

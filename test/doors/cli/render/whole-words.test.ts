@@ -14,6 +14,7 @@ import { envelopesOf, fakeResult } from "../fake-host.ts";
 import { fakeTerminal } from "../fake-terminal.ts";
 
 const paint = createPaint(true);
+const host = '"codewhisperer.us-east-1.amazonaws.com:443".';
 const long = "The agent wrote a sentence that is a good deal longer than any narrow terminal, and then one word more.";
 
 const report: ConformanceReport = {
@@ -36,7 +37,7 @@ const report: ConformanceReport = {
       rule: "stops-when-told",
       title: long,
       outcome: "failed",
-      findings: [{ message: `${long}\n${long}`, session: "hello" }],
+      findings: [{ message: `${long}\n${long}`, session: "hello" }, { message: `No session used net ${host}` }],
     },
     { rule: "wire", title: "It calls no model.", outcome: "skipped", findings: [], reason: long },
   ],
@@ -54,6 +55,7 @@ const result = fakeResult({
 test.each([50, 80])("no word is broken by a terminal of %i columns: plugin test, run and watch", async (columns) => {
   const tested = conformanceLines(report, { paint, columns, all: true }).join("\n");
   expect(brokenLines(tested, columns)).toEqual([]);
+  expect(tested).toContain(host);
   // What is wrapped is whole.
   expect(stripVTControlCharacters(tested).replaceAll(/\s+/g, " ")).toContain(long);
   const drawn = drawingColumns(fakeTerminal({ columns }));
