@@ -145,6 +145,14 @@ test.each([["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]] as co
     await one.page.locator(".tool-agents summary").first().click();
     await one.page.locator(".tool-agents").getByText("caller-3", { exact: true }).waitFor();
     await one.page.screenshot({ path: `${pictures}/folds-${width}-${colorScheme}.png` });
+    // No row is cut at the side, and the time stands where it is another than above.
+    const cut = `(() => {
+      const list = document.querySelector(".timeline").getBoundingClientRect();
+      const rows = [...document.querySelectorAll(".timeline .row, .tool-agents > details")];
+      return rows.filter((row) => row.getBoundingClientRect().right > list.right).length;
+    })()`;
+    expect(await one.page.evaluate(cut)).toBe(0);
+    expect(await one.page.locator(".tool-agents .clock:not(.same)").count()).toBeLessThan(3);
     expect(await axeFindings(one.page)).toEqual([]);
     expect(await one.page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
     await closeConsole(one);

@@ -204,6 +204,9 @@ test("an ended conversation goes on in its next session, and the page goes with 
   expect(await page.evaluate(`document.querySelector(".composer textarea").isSame`)).toBe(true);
   expect(await field.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
   await say("finish");
+  await saw(rows, "turn 2 is done");
+  // On a slow machine it has said more by now than fits below its head.
+  await toTop(rows);
   await head(2).getByText("Done").waitFor();
   // Opened anew: the newest turn is open, the one before is closed and opens.
   const again = await openConsole(browser, host, { hash: `#/sessions/${next}` });

@@ -102,7 +102,10 @@ function drawIn(
   target: number | null,
   onRaw: (seq: number) => void,
 ): (rows: readonly TimelineRow[]) => ComponentChildren {
-  return (rows) => rows.map((one) => <EventRow key={one.seq} row={one} above={null} target={target} onRaw={onRaw} />);
+  return (rows) =>
+    rows.map((one, at) => (
+      <EventRow key={one.seq} row={one} above={rows[at - 1]?.at ?? null} target={target} onRaw={onRaw} />
+    ));
 }
 
 function CutMark({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
