@@ -3,10 +3,9 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { mkdir, realpath, stat } from "../../ground/platform/files/files.ts";
-import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { runGit, userGitEnvironment } from "../../ground/platform/processes/git-program.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { isInside, join, resolve } from "../../ground/platform/files/paths.ts";
-import { hostEnvironment } from "../../ground/platform/engine/platform.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
@@ -99,18 +98,10 @@ async function git(
   args: readonly string[],
   { folder, signal, url, ref }: { folder: string; signal: AbortSignal; url: string; ref: string },
 ): Promise<void> {
-  const { exit_code, stderr } = await runGit([...careful, ...args], { cwd: folder, env: environment(), signal });
+  const env = userGitEnvironment({ GIT_ALLOW_PROTOCOL: protocols });
+  const { exit_code, stderr } = await runGit([...careful, ...args], { cwd: folder, env, signal });
   if (exit_code === 0) return;
   throw notThere({ url, ref }, stderr.trim().split("\n").at(-1) ?? "git failed");
-}
-
-/** The user's own, for log-ins; git's own variables could point it elsewhere. */
-function environment(): Record<string, string> {
-  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
-    value !== undefined && !name.startsWith("GIT_")
-  );
-  const set = { GIT_TERMINAL_PROMPT: "0", GIT_ALLOW_PROTOCOL: protocols };
-  return { ...Object.fromEntries(own) as Record<string, string>, ...set };
 }
 
 /** @throws {BulkheadError} `invalid_request`, `workdir_missing` */

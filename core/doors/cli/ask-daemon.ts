@@ -2,7 +2,8 @@ import type { BudgetReport } from "../../../plugin-sdk/budget-report.ts";
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { within } from "../../ground/platform/engine/within.ts";
-import type { DaemonView } from "../daemon/inspect-daemon.ts";
+import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import { type DaemonView, inspectDaemon } from "../daemon/inspect-daemon.ts";
 
 /** A daemon's own report of its state. */
 interface DaemonAnswer {
@@ -39,9 +40,14 @@ export async function askDaemon({ state, record }: DaemonView, ms = 5000): Promi
   return answer;
 }
 
-/** The error of a command that needs the daemon, from what {@link inspectDaemon} says of it. */
-export function notRunning(act: string, { state, reason }: Pick<DaemonView, "state" | "reason">): BulkheadError {
-  return new BulkheadError("unavailable", `Cannot ${act}: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, {
+/**
+ * Returns the record of the daemon that runs for a state folder.
+ * @throws {BulkheadError} `unavailable` where none runs here
+ */
+export async function runningDaemon(stateDir: string, act: string): Promise<DaemonRecord> {
+  const { state, record, reason } = await inspectDaemon(stateDir);
+  if (state === "running" && record !== null) return record;
+  throw new BulkheadError("unavailable", `Cannot ${act}: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, {
     hint: state === "elsewhere" ? "Do it there." : "Start the daemon: bulkhead start",
   });
 }

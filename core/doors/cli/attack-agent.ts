@@ -46,8 +46,8 @@ export async function attackAgent({ terminal, json, args, options }: Invocation)
   return summary.escaped === 0 && reports.length === all.length ? 0 : 1;
 }
 
-/** Whether an escape is one of those that were asked for: by id, by letter, or by the id of all forms of a case. */
-function choice(wanted: string | undefined): (escape: { id: string }) => boolean {
+/** Whether an attack is one of those that were asked for: by id, by letter, or by the id of all forms of a case. */
+export function choice(wanted: string | undefined): (escape: { id: string }) => boolean {
   if (wanted === undefined) return () => true;
   const ids = wanted.toUpperCase().split(",").map((id) => id.trim());
   return ({ id }) =>

@@ -51,7 +51,7 @@ async function decide(call: Invocation, install: PreparedInstall, command: strin
   const wanted = grantsFor(install.id, install.undecided);
   const named = ((options["grant"] ?? []) as string[]).map((typed) => ({ pluginId: install.id, ...parseGrant(typed) }));
   const stray = named.find((grant) => !wanted.some((one) => isSameGrant(one, grant)));
-  if (stray !== undefined) throw notAsked(install, stray, wanted);
+  if (stray !== undefined) throw notAsked(install.id, stray, wanted);
   const left = wanted.filter((grant) => !named.some((one) => isSameGrant(one, grant)));
   if (left.length === 0) return named;
   const broad = left.filter((grant) => isBroad(install, grant));
@@ -62,21 +62,23 @@ async function decide(call: Invocation, install: PreparedInstall, command: strin
   // A new plugin may run with fewer grants; an update would use an old grant that covers it by name alone.
   if (named.length > 0 && install.current === null) return named;
   if (named.length > 0 || call.json || !Questions.possible(terminal)) throw needed(install, { left, wanted, command });
-  return await ask(call, install, wanted);
+  const isNew = install.current === null;
+  const question = `${isNew ? "Install" : "Update"} it and grant all of this?`;
+  return await askForAll(call, { question, wanted, without: isNew });
 }
 
-async function ask(call: Invocation, install: PreparedInstall, wanted: NewGrant[]): Promise<Decision> {
-  const isNew = install.current === null;
-  const answer = await new Questions(call.terminal).choose<"grant" | "without" | "no">(
-    isNew ? "Install it and grant all of this?" : "Update it and grant all of this?",
-    {
-      choices: [
-        { word: "grant", value: "grant" },
-        ...(isNew ? [{ word: "without", value: "without" } as const] : []),
-        { word: "no", value: "no" },
-      ],
-    },
-  );
+/** Asks whether a plugin gets all that it asks for; null: nothing is done. */
+export async function askForAll(
+  { terminal }: Invocation,
+  { question, wanted, without = true }: { question: string; wanted: NewGrant[]; without?: boolean },
+): Promise<Decision> {
+  const answer = await new Questions(terminal).choose<"grant" | "without" | "no">(question, {
+    choices: [
+      { word: "grant", value: "grant" },
+      ...(without ? [{ word: "without", value: "without" } as const] : []),
+      { word: "no", value: "no" },
+    ],
+  });
   if (answer === "grant") return wanted;
   return answer === "without" ? [] : null;
 }
@@ -109,7 +111,8 @@ function needed(
   });
 }
 
-function notAsked({ id }: PreparedInstall, stray: NewGrant, wanted: readonly NewGrant[]): BulkheadError {
+/** The error for a grant that a plugin does not ask for. */
+export function notAsked(id: string, stray: NewGrant, wanted: readonly NewGrant[]): BulkheadError {
   return new BulkheadError(
     "invalid_config",
     `Cannot grant ${grantWord(stray)}: plugin "${id}" does not ask for it now.`,

@@ -1,4 +1,3 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
@@ -14,28 +13,12 @@ import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
 import { grantWord } from "../../packages/install/asked-permissions.ts";
 import { writeStarter } from "./commands/init.ts";
-import { loadManifest, manifestFile } from "./open-host.ts";
+import { type FileManifest, fileManifest, manifestFile } from "./open-host.ts";
 import { pinGranted } from "./pin-granted.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
-/** A host manifest that was read from a file. */
-export type FileManifest = HostManifest & { file: string };
-
 /**
- * Loads the host manifest for a command that changes it.
- * @throws {BulkheadError} `not_found`, `invalid_config`
- */
-export async function manifestToChange(call: Invocation): Promise<FileManifest> {
-  const manifest = await loadManifest(call);
-  // Keep the same object: it holds the positions of its values in the file.
-  if (manifest?.file !== undefined) return manifest as FileManifest;
-  throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
-    hint: 'Write one with "bulkhead init".',
-  });
-}
-
-/**
- * The same for a command that adds something: where there is no host manifest it writes a starter here, and says so.
+ * The host manifest for a command that adds something: where there is none it writes a starter here, and says so.
  * @throws {BulkheadError} `invalid_config`, `io_error`
  */
 export async function manifestToAddTo(call: Invocation): Promise<FileManifest> {
@@ -44,7 +27,7 @@ export async function manifestToAddTo(call: Invocation): Promise<FileManifest> {
     await writeStarter(file);
     await call.terminal.stderr.write(`There was no bulkhead.yaml: wrote ${file}.\n`);
   }
-  return await manifestToChange(call);
+  return await fileManifest(call);
 }
 
 /** Reads from the command's flags what the operator allows beyond the rules. */

@@ -1,12 +1,10 @@
 import { InvalidArgumentError } from "commander";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { type StateJournal, stateJournals } from "../../sessions/host/state/state-journals.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ChainPlace } from "../../records/journal/chain.ts";
-import { dirname } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
-import { loadManifest, stateDirOf } from "./open-host.ts";
+import { findState } from "./open-host.ts";
 
 interface FoundJournals {
   stateDir: string;
@@ -25,17 +23,6 @@ export async function findJournals(call: Invocation): Promise<FoundJournals> {
   throw new BulkheadError("not_found", `There is no journal in the state folder "${stateDir}".`, {
     hint: "It is made with the first session; name another folder with --state-dir.",
   });
-}
-
-/** Returns the state folder that a host started here would use. */
-export async function stateDirectory(call: Invocation): Promise<string> {
-  return (await findState(call)).stateDir;
-}
-
-async function findState(call: Invocation): Promise<Pick<FoundJournals, "stateDir" | "manifest">> {
-  const manifest = await loadManifest(call);
-  const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
-  return { stateDir: stateFolderOf({ stateDir: stateDirOf(call), manifest }, root), manifest };
 }
 
 /** Reads a typed whole number. */

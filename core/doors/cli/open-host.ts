@@ -1,8 +1,10 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AskGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { findHostManifest, readHostManifest } from "../../packages/manifest/find-host-manifest.ts";
-import { resolve } from "../../ground/platform/files/paths.ts";
+import { dirname, resolve } from "../../ground/platform/files/paths.ts";
+import { stateFolderOf } from "../../sessions/host/state/state-folder.ts";
 import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 import type { Invocation } from "./command.ts";
 
@@ -55,6 +57,31 @@ export async function loadManifest(
 ): Promise<HostManifest | undefined> {
   const file = await manifestFile(call);
   return file === undefined ? undefined : await readHostManifest(file, { stateDir: knownDir(call) });
+}
+
+/** A host manifest that was read from a file. */
+export type FileManifest = HostManifest & { file: string };
+
+/**
+ * Loads the host manifest for a command that needs one.
+ * @throws {BulkheadError} `not_found`, `invalid_config`
+ */
+export async function fileManifest(call: Invocation): Promise<FileManifest> {
+  const manifest = await loadManifest(call);
+  // Keep the same object: it holds the positions of its values in the file.
+  if (manifest?.file !== undefined) return manifest as FileManifest;
+  throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
+    hint: 'Write one with "bulkhead init".',
+  });
+}
+
+/** Finds the state folder that a host started here would use, and the manifest that may name it. */
+export async function findState(
+  call: Invocation,
+): Promise<{ stateDir: string; manifest: HostManifest | undefined }> {
+  const manifest = await loadManifest(call);
+  const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
+  return { stateDir: stateFolderOf({ stateDir: stateDirOf(call), manifest }, root), manifest };
 }
 
 /** State folder that remembers which host manifests were checked: the manifest names its own only once it is read. */

@@ -2,10 +2,10 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../../plugin-sdk/plugin-report.ts";
 import { isPinned, newPin } from "../../walls/broker/resolve-binary.ts";
 import { openPins } from "../../sessions/host/state/pin-store.ts";
-import { pinsFolder, stateFolderOf } from "../../sessions/host/state/state-folder.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { pinsFolder } from "../../sessions/host/state/state-folder.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { Invocation } from "./command.ts";
-import { loadManifest, stateDirOf } from "./open-host.ts";
+import { findState } from "./open-host.ts";
 
 /** Outcome of pinning a granted program. */
 export interface PinGranted {
@@ -22,10 +22,8 @@ export async function pinGranted(
 ): Promise<PinGranted | null> {
   if (!isPinned(binary)) return null;
   const { cwd } = call.terminal;
-  const manifest = await loadManifest(call);
-  const root = manifest?.file === undefined ? cwd : dirname(manifest.file);
-  const folder = stateFolderOf({ stateDir: stateDirOf(call), manifest }, root);
-  const pins = openPins(join(folder, pinsFolder)).of(pluginId);
+  const { stateDir } = await findState(call);
+  const pins = openPins(join(stateDir, pinsFolder)).of(pluginId);
   const pinned_before = (await pins.list()).find((pin) => pin.binary === binary) ?? null;
   try {
     const refuse = ({ because }: { because: string }) => new BulkheadError("permission_denied", `${because}.`);

@@ -1,3 +1,4 @@
+import { type TextSink, throughWrite } from "../../ground/platform/terminal/standard-streams.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { Terminal } from "../../ground/platform/terminal/terminal.ts";
@@ -31,20 +32,6 @@ export function wantsJson(args: readonly string[]): boolean {
  */
 export function jsonTerminal(terminal: Terminal): Terminal {
   const { stdout } = terminal;
-  return {
-    ...terminal,
-    stdout: {
-      isTty: stdout.isTty,
-      get columns() {
-        return stdout.columns;
-      },
-      get rows() {
-        return stdout.rows;
-      },
-      closed: stdout.closed,
-      write: (text) => stdout.write(typeof text === "string" ? cleanJson(text) : text),
-      flush: () => stdout.flush(),
-      giveUpAfter: (ms) => stdout.giveUpAfter(ms),
-    },
-  };
+  const write: TextSink["write"] = (text) => stdout.write(typeof text === "string" ? cleanJson(text) : text);
+  return { ...terminal, stdout: throughWrite(stdout, write) };
 }

@@ -155,7 +155,7 @@ function readList(typed: string): string[] {
 }
 
 /** Reads one more value of a flag that may stand several times. */
-function readOneMore(typed: string, before: unknown): string[] {
+export function readOneMore(typed: string, before: unknown): string[] {
   return [...(Array.isArray(before) ? before : []), typed];
 }
 
@@ -174,7 +174,8 @@ function readCount(typed: string): number {
   return count;
 }
 
-function readWhole(typed: string): number {
+/** Reads a whole number. */
+export function readWhole(typed: string): number {
   if (!/^\d{1,15}$/.test(typed)) throw new InvalidArgumentError("Expected a whole number.");
   return Number(typed);
 }

@@ -1,3 +1,4 @@
+import { wait } from "../../ground/platform/engine/wait.ts";
 import { readdir, stat } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 
@@ -12,7 +13,7 @@ export async function nextChange(folder: string, known: string, signal: AbortSig
     signal.throwIfAborted();
     const now = await lookAt(folder);
     if (now !== known) return now;
-    await pause(signal);
+    await wait(lookMs, signal);
   }
 }
 
@@ -25,16 +26,4 @@ export async function lookAt(folder: string): Promise<string> {
     return await stat(path).then(({ size, mtimeMs }) => `${entry.name}:${size}:${mtimeMs}`, () => entry.name);
   });
   return (await Promise.all(parts)).sort().join(",");
-}
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, lookMs);
-    signal.addEventListener("abort", end, { once: true });
-  });
 }

@@ -16,6 +16,7 @@ import {
   join,
   relative,
   sep,
+  wayUp,
 } from "../../ground/platform/files/paths.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
@@ -229,7 +230,7 @@ class Jail {
 
   /** Folders whose `node_modules` holds the package, nearest first, none outside the jail. */
   async #bases(name: string, from: Package): Promise<string[]> {
-    const inside = upwards(from.folder).filter((folder) =>
+    const inside = wayUp(from.folder).filter((folder) =>
       folder === this.#options.folder || isBelow(this.#options.folder, folder) ||
       this.#options.nodeModules.some((root) => isBelow(root, folder))
     );
@@ -260,7 +261,7 @@ class Jail {
 
   /** The bundler reads each `package.json` on its way: it would wait for a pipe, and hold all of a huge file. */
   async #demandPlainPackages(...places: string[]): Promise<void> {
-    for (const folder of new Set(places.flatMap(upwards))) {
+    for (const folder of new Set(places.flatMap((place) => wayUp(place)))) {
       const found = await stat(join(folder, "package.json")).catch(() => null);
       if (found === null || found.isDirectory() || (found.isFile() && found.size <= mostPackageBytes)) continue;
       const why = found.isFile() ? `has more than ${mostPackageBytes} bytes` : "is no file";
@@ -384,9 +385,4 @@ async function readPackage(file: string): Promise<Record<string, unknown>> {
   } catch {
     throw new Refusal(`Cannot read ${join(basename(dirname(file)), "package.json")}: it is not JSON.`);
   }
-}
-
-function upwards(folder: string): string[] {
-  const parent = dirname(folder);
-  return parent === folder ? [folder] : [folder, ...upwards(parent)];
 }

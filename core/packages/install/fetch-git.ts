@@ -1,7 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { runGit } from "../../ground/platform/processes/git-program.ts";
+import { runGit, userGitEnvironment } from "../../ground/platform/processes/git-program.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
-import { hostEnvironment } from "../../ground/platform/engine/platform.ts";
 import { makeTemporaryFolder } from "../../ground/platform/files/temporary-folder.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
@@ -40,7 +39,7 @@ export async function fetchGit(
   const signal = AbortSignal.timeout(longestMs);
   try {
     // Named, because a user's git may take no bare repository that it comes across.
-    const env = { ...environment(), GIT_DIR: folder };
+    const env = { ...userGitEnvironment(), GIT_DIR: folder };
     const here = { ...alone, GIT_DIR: folder };
     await git(["init", "--quiet", "--bare"], { cwd: folder, env: here, signal, url });
     const wanted = ref ?? "HEAD";
@@ -68,14 +67,6 @@ export async function fetchGit(
 
 /** Environment that makes git ignore the user's and the system's configuration. */
 const alone = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TERMINAL_PROMPT: "0" };
-
-/** The user's own, for log-ins; git's own variables could point it elsewhere. */
-function environment(): Record<string, string> {
-  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
-    value !== undefined && !name.startsWith("GIT_")
-  );
-  return { ...Object.fromEntries(own) as Record<string, string>, GIT_TERMINAL_PROMPT: "0" };
-}
 
 async function git(
   args: readonly string[],

@@ -7,7 +7,7 @@ import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
 import { stat } from "../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
-import { dirname, join, resolve } from "../../ground/platform/files/paths.ts";
+import { join, resolve, wayUp } from "../../ground/platform/files/paths.ts";
 import { stateFolders } from "../../ground/platform/state/state-folders.ts";
 
 /** File name of the host manifest. */
@@ -38,7 +38,7 @@ export async function findHostManifest({ config, from, env }: FindOptions): Prom
       details: { file },
     });
   }
-  for (const folder of upwards(resolve(from))) {
+  for (const folder of wayUp(from)) {
     const file = join(folder, hostManifestName);
     if (await isFile(file)) return file;
     // One that an agent took away must not bring another one into force.
@@ -119,11 +119,7 @@ async function hostManifestParser(): Promise<typeof parse> {
   return (await import("../../ground/config/parse-host-manifest.ts")).parseHostManifest;
 }
 
-function upwards(folder: string): string[] {
-  const parent = dirname(folder);
-  return parent === folder ? [folder] : [folder, ...upwards(parent)];
-}
-
-async function isFile(path: string): Promise<boolean> {
+/** Whether a plain file stands at a path, or a link leads to one. */
+export async function isFile(path: string): Promise<boolean> {
   return await stat(path).then((found) => found.isFile(), () => false);
 }

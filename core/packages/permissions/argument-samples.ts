@@ -73,7 +73,8 @@ function argumentsMayMeet(a: Argument, b: Argument): boolean {
   return headA!.startsWith(headB!) || headB!.startsWith(headA!);
 }
 
-function literalOf(argument: Argument): string | null {
+/** The text that an argument stands for; null for one with a placeholder. */
+export function literalOf(argument: Argument): string | null {
   if (argument.some((piece) => "slot" in piece)) return null;
   return argument.map((piece) => ("literal" in piece ? piece.literal : "")).join("");
 }

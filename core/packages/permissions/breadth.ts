@@ -6,3 +6,13 @@ export interface Broadness {
   /** One sentence. */
   why: string;
 }
+
+/** It amounts to everything that the user can do. */
+export function everything(why: string): Broadness {
+  return { breadth: "everything", why };
+}
+
+/** It is more than it seems. */
+export function much(why: string): Broadness {
+  return { breadth: "much", why };
+}

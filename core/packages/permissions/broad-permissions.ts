@@ -7,7 +7,7 @@ import { delimiter, dirname, isAbsolute, isInside, join } from "../../ground/pla
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { broadRun } from "./broad-run.ts";
 import type { Breadth } from "../../../plugin-sdk/plugin-report.ts";
-import type { Broadness } from "./breadth.ts";
+import { type Broadness, everything, much } from "./breadth.ts";
 
 /** Options of {@link broadness}: absolute paths of this machine, and what the plugin may do besides. */
 export interface BreadthOptions {
@@ -139,12 +139,4 @@ function capital(words: string): string {
 
 function rootsOverlap(a: string, b: string): boolean {
   return isInside(a, b) || isInside(b, a);
-}
-
-function everything(why: string): Broadness {
-  return { breadth: "everything", why };
-}
-
-function much(why: string): Broadness {
-  return { breadth: "much", why };
 }

@@ -1,9 +1,10 @@
+import { literalOf } from "./argument-samples.ts";
 import { type ArgumentPattern, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { containLevel } from "../../ground/config/contain-level.ts";
 import { basename, isAbsolute } from "../../ground/platform/files/paths.ts";
 import { runtimeName } from "../../ground/platform/engine/platform.ts";
-import type { Broadness } from "./breadth.ts";
+import { type Broadness, everything, much } from "./breadth.ts";
 import {
   broadPrograms,
   codeCommands,
@@ -180,11 +181,6 @@ function broadPattern(name: string, pattern: ArgumentPattern): Broadness | null 
   return isOpen ? much(`${name} may be given any arguments at all.`) : null;
 }
 
-function literalOf(argument: Argument): string | null {
-  if (argument.some((piece) => "slot" in piece)) return null;
-  return argument.map((piece) => ("literal" in piece ? piece.literal : "")).join("");
-}
-
 function hasSlot(argument: Argument): boolean {
   return literalOf(argument) === null;
 }
@@ -201,12 +197,4 @@ function fileAtEnd(argument: Argument): string | null {
   const first = argument[0];
   const leads = first !== undefined && "slot" in first && first.slot === "value";
   return leads && last !== undefined && "literal" in last ? /\/([^/]+)$/.exec(last.literal)?.[1] ?? null : null;
-}
-
-function everything(why: string): Broadness {
-  return { breadth: "everything", why };
-}
-
-function much(why: string): Broadness {
-  return { breadth: "much", why };
 }

@@ -1,7 +1,7 @@
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { TelemetrySettings } from "../../ground/config/telemetry-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
+import { waitInBackground } from "../../ground/platform/engine/wait.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { within } from "../../ground/platform/engine/within.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -81,7 +81,7 @@ export class TelemetryExport {
   async #run(): Promise<void> {
     let toldFault = "";
     for (let isLast = false; !isLast;) {
-      await pause(this.#deps.everyMs, this.#closing.signal);
+      await waitInBackground(this.#deps.everyMs, this.#closing.signal);
       isLast = this.#closing.signal.aborted;
       try {
         await this.#round();
@@ -166,7 +166,7 @@ export class TelemetryExport {
 
   async #rest(ms: number): Promise<void> {
     if (this.#closing.signal.aborted) await nextTurn();
-    else await pause(ms, this.#closing.signal);
+    else await waitInBackground(ms, this.#closing.signal);
   }
 
   /** Sends a batch, or drops it when it has waited for too long; false when the host closes first. */
@@ -211,7 +211,7 @@ export class TelemetryExport {
       this.#noteAway(posted.reason);
       if (this.#closing.signal.aborted) return "closing";
       // Hosts that lost the same collector do not come back all at once.
-      await pause(posted.again_ms ?? backoff * (0.5 + Math.random() / 2), this.#closing.signal);
+      await waitInBackground(posted.again_ms ?? backoff * (0.5 + Math.random() / 2), this.#closing.signal);
       const isTooOld = batch.from_ms < Date.now() - settings.backlog_ms;
       if (isTooOld || this.#deps.newest() - position.exported > settings.backlog_events) return "dropped";
     }
@@ -270,18 +270,4 @@ function bodiesOf(spans: readonly string[]): string[][] {
     size += span.length;
   }
   return bodies;
-}
-
-/** Waits without keeping the process alive; ends early when the signal aborts. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = startBackgroundTimer(done, Math.min(ms, 2 ** 31 - 1));
-    signal.addEventListener("abort", done);
-  });
 }

@@ -3,7 +3,7 @@ import type { AttackCase, AttackReport } from "../../../kit/attack/attack-case.t
 import { attackManifest, type AttacksReport, runAttacks } from "../../../kit/attack/run-attacks.ts";
 import { attackCases } from "../../../../test/hostile/cases/all.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { attackAgent } from "../attack-agent.ts";
+import { attackAgent, choice } from "../attack-agent.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { watchInterrupts } from "../interrupts.ts";
 import { safeText } from "../render/agent-text.ts";
@@ -56,11 +56,7 @@ async function attack(call: Invocation): Promise<number> {
 }
 
 function chosen(wanted: string | undefined): readonly AttackCase[] {
-  if (wanted === undefined) return attackCases;
-  const ids = wanted.toUpperCase().split(",").map((id) => id.trim());
-  const cases = attackCases.filter(({ id }) =>
-    ids.some((one) => id === one || (/^[A-Z]$/.test(one) && id.startsWith(one)))
-  );
+  const cases = attackCases.filter(choice(wanted));
   if (cases.length > 0) return cases;
   throw new BulkheadError("not_found", `No attack is called "${wanted}".`, {
     hint: 'See them with "bulkhead attack --list".',

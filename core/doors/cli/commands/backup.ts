@@ -7,8 +7,7 @@ import { restoreBackup, type RestoreReport } from "../../../sessions/host/backup
 import { stateFolderOf } from "../../../sessions/host/state/state-folder.ts";
 import { readHostManifest } from "../../../packages/manifest/find-host-manifest.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
-import { stateDirectory } from "../journal-arguments.ts";
-import { knownDir, manifestFile, stateDirOf } from "../open-host.ts";
+import { findState, knownDir, manifestFile, stateDirOf } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { formatBytes, plural } from "../render/quantities.ts";
 import { progressLine } from "../while-waiting.ts";
@@ -43,7 +42,7 @@ export const defineRestore: DefineCommand = (command, bind) => {
 async function backup(call: Invocation): Promise<number> {
   const { terminal, args: [folder = ""] } = call;
   const progress = progressLine(terminal);
-  const [stateDir, file] = [await stateDirectory(call), await manifestFile(call)];
+  const [{ stateDir }, file] = [await findState(call), await manifestFile(call)];
   const from = { stateDir, manifestFile: file, secretsFile: storeOf(call) };
   const report = await makeBackup(from, resolve(terminal.cwd, folder), {
     version: hostBuild,

@@ -1,8 +1,7 @@
 import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../../plugin-sdk/cluster-status.ts";
-import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../ask-daemon.ts";
+import { runningDaemon } from "../ask-daemon.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { formatBytes, formatCount, formatDuration } from "../render/quantities.ts";
@@ -23,10 +22,7 @@ export const defineCluster: DefineCommand = (command, bind) => {
 
 async function clusterStatus(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
-  const { state, record, reason } = await inspectDaemon(stateDir);
-  if (state !== "running" || record === null) {
-    throw notRunning("show the cluster", { state, reason });
-  }
+  const record = await runningDaemon(stateDir, "show the cluster");
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const status = await ours((await connectDaemon(record)).cluster());
   return await tell(call, status, statusText(status, call));

@@ -1,7 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { effectiveSettings } from "../../../ground/config/effective-settings.ts";
 import type { BudgetSettings } from "../../../ground/config/budget-settings.ts";
-import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { createRegistry, type Registry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
@@ -9,7 +8,7 @@ import { grantNotes } from "../../../packages/permissions/unasked-grants.ts";
 import { toolNotes } from "../../../packages/manifest/tool-faults.ts";
 import { basename, dirname } from "../../../ground/platform/files/paths.ts";
 import { type DefineCommand, examples, type Invocation, tell, tellEach } from "../command.ts";
-import { loadManifest } from "../open-host.ts";
+import { fileManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { plural } from "../render/quantities.ts";
@@ -33,7 +32,7 @@ export const defineConfig: DefineCommand = (command, bind) => {
 };
 
 async function check(call: Invocation): Promise<number> {
-  const manifest = await written(call);
+  const manifest = await fileManifest(call);
   const registry = await createRegistry({ manifest, root: dirname(manifest.file) });
   const wrong = registry.problems.filter(({ unavailable }) => unavailable).map(({ error }) => error);
   // A plugin that cannot be used is no id of an enabled one: said once.
@@ -90,7 +89,7 @@ function oneOf(errors: readonly BulkheadError[]): BulkheadError {
 }
 
 async function show(call: Invocation): Promise<number> {
-  const settings = effectiveSettings(await written(call));
+  const settings = effectiveSettings(await fileManifest(call));
   const { terminal } = call;
   const rows = settings.map(({ key, origin, ...setting }) => [
     key,
@@ -100,14 +99,6 @@ async function show(call: Invocation): Promise<number> {
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(rows, { paint, columns: tableColumns(terminal), head: ["setting", "from", "value"] });
   return await tellEach(call, settings, () => lines.join("\n"));
-}
-
-async function written(call: Invocation): Promise<HostManifest & { file: string }> {
-  const manifest = await loadManifest(call);
-  if (manifest?.file !== undefined) return manifest as HostManifest & { file: string };
-  throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
-    hint: 'Write one with "bulkhead init".',
-  });
 }
 
 function originText(origin: ValueOrigin): string {

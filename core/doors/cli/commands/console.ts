@@ -1,10 +1,9 @@
 import { Option } from "commander";
 import { openBrowser } from "../../../ground/platform/processes/open-browser.ts";
-import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../ask-daemon.ts";
+import { runningDaemon } from "../ask-daemon.ts";
 
 /** `bulkhead console`. */
 export const defineConsole: DefineCommand = (command, bind) => {
@@ -22,10 +21,7 @@ export const defineConsole: DefineCommand = (command, bind) => {
 async function openConsole(call: Invocation): Promise<number> {
   const { terminal, json, options } = call;
   const { stateDir } = await daemonPlace(call);
-  const { state, record, reason } = await inspectDaemon(stateDir);
-  if (state !== "running" || record === null) {
-    throw notRunning("open the console", { state, reason });
-  }
+  const record = await runningDaemon(stateDir, "open the console");
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);
   const { code, expires_at } = await ours(remote.consoleCode(options["scope"] as TokenScope));

@@ -12,9 +12,8 @@ import { uncontainedPrograms } from "../../daemon/uncontained.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { stateDirectory } from "../journal-arguments.ts";
 import { whyUnwritable } from "../../../ground/platform/state/state-health.ts";
-import { openHost } from "../open-host.ts";
+import { findState, openHost } from "../open-host.ts";
 import { damagedJournals, stateClockProblem } from "../../../sessions/host/state/state-journals.ts";
 import { toldProblems } from "../../../sessions/host/plugin-problems.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
@@ -132,7 +131,7 @@ async function examineHost(call: Invocation): Promise<HostedReport> {
     const not_installed = await missingAgents(host.registry.list(), { cwd });
     const not_enabled = found.filter(({ plugin }) => !plugin.enabled)
       .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
-    const stateDir = await stateDirectory(call);
+    const { stateDir } = await findState(call);
     const clock = await stateClockProblem(stateDir);
     const told = [...await damagedJournals(stateDir), ...(clock === null ? [] : [clock])];
     return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems, told };

@@ -1,8 +1,7 @@
 import type { RemoteReload } from "../../client/connect-host.ts";
-import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
-import { notRunning } from "../ask-daemon.ts";
+import { runningDaemon } from "../ask-daemon.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { demandOwnProject } from "../project-daemon.ts";
 
@@ -18,10 +17,7 @@ export const defineReload: DefineCommand = (command, bind) => {
 
 async function reload(call: Invocation): Promise<number> {
   const place = await daemonPlace(call);
-  const { state, record, reason } = await inspectDaemon(place.stateDir);
-  if (state !== "running" || record === null) {
-    throw notRunning("reload the daemon", { state, reason });
-  }
+  const record = await runningDaemon(place.stateDir, "reload the daemon");
   demandOwnProject(record, { place, act: "reload the daemon" });
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);

@@ -1,7 +1,7 @@
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
-import { readObject, readTimeFlag } from "../request-flags.ts";
+import { readObject, readOneMore, readPair, readTimeFlag, readWhole } from "../request-flags.ts";
 import { addRunFlags } from "../session-command.ts";
 import { sessionRerun } from "./session/session-again.ts";
 import { sessionAnswer } from "./session/session-answer.ts";
@@ -59,7 +59,7 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--adapter <id>", "only those of this adapter")
     .option("--label <key=value>", "only those with this label; repeat for several", readPair)
     .option("--task <id>", "only those of this task")
-    .option("--limit <number>", "at most so many, up to 500; default: 50", readNumber)
+    .option("--limit <number>", "at most so many, up to 500; default: 50", readWhole)
     .option("--before <id>", "those that began before this one: the next page")
     .option("--worktrees", "list worktrees with their state instead")
     .addHelpText(...examples(["bulkhead session list --json", "one session a line"]))
@@ -73,7 +73,7 @@ const defineReading: DefineCommand = (command, bind) => {
     .description("show a session's events, or with --follow those of all sessions")
     .argument("[id]", idMeaning)
     .option("-f, --follow", "go on with what comes, until the session ends or Ctrl-C")
-    .option("--after <number>", "only what came after this seq, or gseq for all sessions", readNumber)
+    .option("--after <number>", "only what came after this seq, or gseq for all sessions", readWhole)
     .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
     .option("--times", "show when each event came")
     .addHelpText(...examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
@@ -146,7 +146,7 @@ const defineTalk: DefineCommand = (command, bind) => {
     .usage("<id> [prompt] [flags]")
     .argument("<id>", idMeaning)
     .argument("[prompt]", "its first message; default: none, and it waits for one")
-    .option("--at <turn>", "the last turn that it knows; 0: none; default: the newest", readNumber)
+    .option("--at <turn>", "the last turn that it knows; 0: none; default: the newest", readWhole)
     .option("-a, --agent <id>", "with another agent")
     .option("-m, --model <name>", "with another model")
     .addOption(new Option("--worktree", "in a new worktree, with the files as they were then").conflicts("inPlace"))
@@ -196,7 +196,7 @@ const defineActing: DefineCommand = (command, bind) => {
       "take files back to what they were after an earlier turn, if it took --checkpoints, or the talk, or both",
     )
     .argument("<id>", idMeaning)
-    .option("--to <turn>", "as after this turn; 0: as before all", readNumber)
+    .option("--to <turn>", "as after this turn; 0: as before all", readWhole)
     .option("--files", "the files: the default without --talk")
     .option("--talk", "the talk: the agent knows no later turn then")
     .option("--undo", "take the last rewind of files back; the talk stays")
@@ -212,8 +212,8 @@ const defineActing: DefineCommand = (command, bind) => {
   command.command("held")
     .description("show, apply or drop changes that can run programs, and wait for you")
     .argument("[id]", idMeaning)
-    .option("--apply <path>", "the change of this path stays; repeat for several", readMore)
-    .option("--drop <path>", "the change of this path is undone; repeat for several", readMore)
+    .option("--apply <path>", "the change of this path stays; repeat for several", readOneMore)
+    .option("--drop <path>", "the change of this path is undone; repeat for several", readOneMore)
     .option("--apply-all", "all of them stay")
     .option("--drop-all", "all of them are undone")
     .addHelpText(...examples(["bulkhead session held 3f2a", "asks about each, at a terminal"]))
@@ -238,7 +238,7 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     )
     .argument("<id>", idMeaning)
     .option("--allow-links", "links that lead out of the repository as well")
-    .option("--with-held <path>", "the change of this path as well, though it can run programs; repeat", readMore)
+    .option("--with-held <path>", "the change of this path as well, though it can run programs; repeat", readOneMore)
     .addHelpText(...examples(["bulkhead session apply 3f2a", "as changes that are not staged"]))
     .action(bind(sessionApply));
   command.command("discard")
@@ -254,21 +254,6 @@ const defineWorktrees: DefineCommand = (command, bind) => {
 };
 
 const outcomes = ["completed", "blocked", "error"] as const satisfies readonly Outcome[];
-
-function readMore(typed: string, before: readonly string[] = []): string[] {
-  return [...before, typed];
-}
-
-function readNumber(typed: string): number {
-  if (/^\d{1,15}$/.test(typed)) return Number(typed);
-  throw new InvalidArgumentError("It is not a number.");
-}
-
-function readPair(typed: string, before: Record<string, string> = {}): Record<string, string> {
-  const at = typed.indexOf("=");
-  if (at > 0) return { ...before, [typed.slice(0, at)]: typed.slice(at + 1) };
-  throw new InvalidArgumentError("It is not key=value.");
-}
 
 async function sessionDelete(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);

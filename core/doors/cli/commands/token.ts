@@ -6,12 +6,11 @@ import type { Cell } from "../render/table.ts";
 import { tableText } from "../show-session.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { stateFolderOf } from "../../../sessions/host/state/state-folder.ts";
 import { scopes, type TokenScope } from "../../http/scopes.ts";
 import { readTimeWithUnit } from "../../../ground/config/read-time.ts";
 import { resolve } from "../../../ground/platform/files/paths.ts";
 import { realFolder } from "../../../ground/platform/files/real-folder.ts";
-import { loadManifest, stateDirOf } from "../open-host.ts";
+import { findState } from "../open-host.ts";
 
 /** `bulkhead token create|list|revoke`. */
 export const defineToken: DefineCommand = (command, bind) => {
@@ -110,9 +109,7 @@ async function tokenRevoke(call: Invocation): Promise<number> {
 
 /** Opens the tokens of the state folder that a host of this command would use, whether one runs or not. */
 async function tokensOf(call: Invocation): Promise<TokenStore> {
-  const manifest = await loadManifest(call);
-  const root = manifest?.file === undefined ? call.terminal.cwd : resolve(manifest.file, "..");
-  return openTokens(stateFolderOf({ stateDir: stateDirOf(call), manifest }, root));
+  return openTokens((await findState(call)).stateDir);
 }
 
 /**

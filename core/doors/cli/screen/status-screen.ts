@@ -1,4 +1,4 @@
-import type { TextSink } from "../../../ground/platform/terminal/standard-streams.ts";
+import { type TextSink, throughWrite } from "../../../ground/platform/terminal/standard-streams.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
 import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import { isPlain } from "../render/paint.ts";
@@ -94,22 +94,10 @@ export class StatusScreen {
   }
 
   #above(sink: TextSink): TextSink {
-    return {
-      isTty: sink.isTty,
-      get columns() {
-        return sink.columns;
-      },
-      get rows() {
-        return sink.rows;
-      },
-      closed: sink.closed,
-      flush: () => sink.flush(),
-      giveUpAfter: (ms) => sink.giveUpAfter(ms),
-      write: (text) => {
-        if (this.#line === null || typeof text !== "string") return sink.write(text);
-        return this.#put(sink, text);
-      },
-    };
+    return throughWrite(sink, (text) => {
+      if (this.#line === null || typeof text !== "string") return sink.write(text);
+      return this.#put(sink, text);
+    });
   }
 
   /** Writes a text, and the line below it. */

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { mkdir, stat } from "../../../ground/platform/files/files.ts";
+import { mkdir } from "../../../ground/platform/files/files.ts";
 import { dirname, join } from "../../../ground/platform/files/paths.ts";
 import { stateFolders } from "../../../ground/platform/state/state-folders.ts";
-import { hostManifestName } from "../../../packages/manifest/find-host-manifest.ts";
+import { hostManifestName, isFile } from "../../../packages/manifest/find-host-manifest.ts";
 import type { Invocation } from "../command.ts";
 import { writeStarter } from "../commands/init.ts";
 import { manifestFile } from "../open-host.ts";
@@ -63,19 +63,15 @@ export async function otherManifest(call: Invocation, place: SetupPlace): Promis
   const [own, found] = [userFile(), await manifestFile(call)];
   const counts = place.for === "this" || found === undefined ? place.file : found;
   const other = counts === place.file ? own : place.file;
-  if (counts === other || other !== place.file && !(await isThere(other))) return null;
+  if (counts === other || other !== place.file && !(await isFile(other))) return null;
   return `In this project ${safeLine(counts)} counts, and ${safeLine(other)} does not.`;
 }
 
 async function placeFor({ terminal }: Invocation, projects: SetupPlace["for"]): Promise<SetupPlace> {
   const file = projects === "all" ? userFile() : join(terminal.cwd, hostManifestName);
-  return { for: projects, file, exists: await isThere(file) };
+  return { for: projects, file, exists: await isFile(file) };
 }
 
 function userFile(): string {
   return join(stateFolders().config, hostManifestName);
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return await stat(file).then((found) => found.isFile(), () => false);
 }

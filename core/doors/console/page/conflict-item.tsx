@@ -6,7 +6,7 @@ import { May } from "./may.tsx";
 import { Sure } from "./parts.tsx";
 import { countUnsent, forgetReview } from "./review/kept-review.ts";
 import { discardQuestion, useApplyAsk } from "./review/unsent.tsx";
-import { browserStorage } from "./talk/draft-store.ts";
+import { browserStorage } from "./kept-entries.ts";
 import { WordsForm } from "./needs/words-form.tsx";
 import { plainText } from "./shown-text.ts";
 import { addressOf } from "./route.ts";

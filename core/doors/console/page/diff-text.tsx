@@ -4,7 +4,7 @@ import { useConsole } from "./console-context.ts";
 import { Failed, useLoaded } from "./parts.tsx";
 import { type DiffPiece, piecesOfHunks } from "./review/diff-lines.ts";
 import { DiffTable } from "./review/diff-table.tsx";
-import { type Hunk, pathOf } from "./review/patch-files.ts";
+import { howOf, type Hunk, type PatchFile, pathOf } from "./review/patch-files.ts";
 import { useHighlighter } from "./review/use-highlighter.ts";
 import { LongText, Text } from "./text.tsx";
 
@@ -51,7 +51,7 @@ export function DiffFile({ file }: { file: StructuredPatch }) {
         <code>
           <Text of={path} />
         </code>{" "}
-        <DiffCounts file={file} />
+        <DiffCounts of={{ how: howOf(file), ...signsIn(file) }} />
       </header>
       {all === 0
         ? <p class="quiet-line">{file.isBinary === true ? "A binary file." : noLines}</p>
@@ -84,11 +84,14 @@ function firstPieces(hunks: readonly Hunk[], most: number): DiffPiece[] {
   return pieces.filter((piece) => "lines" in piece || piece.to !== null);
 }
 
-function DiffCounts({ file }: { file: StructuredPatch }) {
-  const lines = file.hunks.flatMap((hunk) => hunk.lines);
-  const added = lines.filter((line) => line.startsWith("+")).length;
-  const removed = lines.filter((line) => line.startsWith("-")).length;
-  const how = file.isCreate ? "new" : file.isDelete ? "deleted" : file.isRename ? "moved" : null;
+function signsIn({ hunks }: StructuredPatch): { added: number; removed: number } {
+  const lines = hunks.flatMap((hunk) => hunk.lines);
+  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
+  return { added: count("+"), removed: count("-") };
+}
+
+/** How a file was changed, and by how many lines. */
+export function DiffCounts({ of: { how, added, removed } }: { of: Pick<PatchFile, "how" | "added" | "removed"> }) {
   return (
     <span class="diff-counts">
       {how !== null && <span class="tag">{how}</span>} <span class="plus">+{added}</span>{" "}

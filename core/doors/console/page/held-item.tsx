@@ -5,7 +5,7 @@ import { May, useMay } from "./may.tsx";
 import { Sure, toggled } from "./parts.tsx";
 import { countUnsent, forgetReview } from "./review/kept-review.ts";
 import { useApplyAsk } from "./review/unsent.tsx";
-import { browserStorage } from "./talk/draft-store.ts";
+import { browserStorage } from "./kept-entries.ts";
 import { addressOf } from "./route.ts";
 import { Text } from "./text.tsx";
 import type { WaitingItem } from "../../http/waiting-item.ts";

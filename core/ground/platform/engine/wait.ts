@@ -1,15 +1,31 @@
+import { startBackgroundTimer } from "./background-timer.ts";
+
 /** Waits; ends early, without a throw, when the signal aborts. */
 export function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return waitWith(startTimer, ms, signal);
+}
+
+/** As {@link wait}, and does not keep the process alive for it. */
+export function waitInBackground(ms: number, signal: AbortSignal): Promise<void> {
+  return waitWith(startBackgroundTimer, ms, signal);
+}
+
+function waitWith(start: typeof startBackgroundTimer, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const done = (): void => {
-      clearTimeout(timer);
+      cancel();
       signal.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
+    const cancel = start(done, Math.min(ms, 2 ** 31 - 1));
     signal.addEventListener("abort", done);
   });
+}
+
+function startTimer(callback: () => void, delayMs: number): () => void {
+  const timer = setTimeout(callback, delayMs);
+  return () => clearTimeout(timer);
 }
 
 /** Waits; nothing can cut it short. */

@@ -5,7 +5,7 @@ import { joinBytes } from "../files/join-bytes.ts";
 import type { LaunchedProgram } from "./launcher.ts";
 import type { Command } from "../os-walls/os-wall.ts";
 import { startPlainProgram } from "./plain-program.ts";
-import { hostEnv } from "../engine/platform.ts";
+import { hostEnv, hostEnvironment } from "../engine/platform.ts";
 import { delimiter, isAbsolute } from "../files/paths.ts";
 import { sendSignal } from "./send-signal.ts";
 
@@ -128,6 +128,14 @@ function isSystemError(error: unknown): error is Error & { code?: string } {
 }
 
 /** The host's `PATH` without relative entries: they would run a file of the working directory as git. */
+/** The user's own environment, for log-ins, and more; git's own variables could point it elsewhere. */
+export function userGitEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
+    value !== undefined && !name.startsWith("GIT_")
+  );
+  return { ...Object.fromEntries(own) as Record<string, string>, GIT_TERMINAL_PROMPT: "0", ...more };
+}
+
 function absolutePath(): string {
   return (hostEnv("PATH") ?? "").split(delimiter).filter((entry) => isAbsolute(entry)).join(delimiter);
 }

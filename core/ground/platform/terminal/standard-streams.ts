@@ -26,6 +26,23 @@ export interface TextSink {
   giveUpAfter(ms: number): void;
 }
 
+/** The same output, of which all text goes through a writer. */
+export function throughWrite(sink: TextSink, write: TextSink["write"]): TextSink {
+  return {
+    isTty: sink.isTty,
+    get columns() {
+      return sink.columns;
+    },
+    get rows() {
+      return sink.rows;
+    },
+    closed: sink.closed,
+    write,
+    flush: () => sink.flush(),
+    giveUpAfter: (ms) => sink.giveUpAfter(ms),
+  };
+}
+
 /** The program's input. */
 export interface TextSource {
   readonly isTty: boolean;

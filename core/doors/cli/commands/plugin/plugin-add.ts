@@ -10,10 +10,10 @@ import {
   fetchWhileWaiting,
   installReport,
   manifestToAddTo,
-  manifestToChange,
   packageLimits,
 } from "../../installing.ts";
 import { errorOf, faultText, loadFault } from "../../load-fault.ts";
+import { fileManifest } from "../../open-host.ts";
 import { reportError } from "../../report-error.ts";
 import { installLines } from "../../render/install-lines.ts";
 import { createPaint } from "../../render/paint.ts";
@@ -60,7 +60,7 @@ function installedText(
 
 /** Installs the plugins that the lock names and that are missing. */
 async function restore(call: Invocation): Promise<number> {
-  const manifest = await manifestToChange(call);
+  const manifest = await fileManifest(call);
   const all = await restoreInstalled(manifest, packageLimits(manifest));
   const { terminal, json } = call;
   let code = 0;

@@ -1,3 +1,4 @@
+import { askForAll, notAsked } from "../../decide-grants.ts";
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../../../ground/config/host-manifest.ts";
 import { grantsCommand } from "../../../../ground/config/grant-command.ts";
@@ -15,9 +16,9 @@ import { createPaint } from "../../render/paint.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { drawingColumns } from "../../show-session.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../../setup/setup-sheet.ts";
-import { manifestToAddTo, manifestToChange } from "../../installing.ts";
+import { manifestToAddTo } from "../../installing.ts";
 import { errorOf, faultText, loadFaultAfter } from "../../load-fault.ts";
-import { openHost } from "../../open-host.ts";
+import { fileManifest, openHost } from "../../open-host.ts";
 import { parseGrant } from "../../parse-grant.ts";
 import { pinGranted } from "../../pin-granted.ts";
 import { Questions } from "../../questions.ts";
@@ -65,27 +66,13 @@ async function decide(call: Invocation, asks: SetupSheet): Promise<NewGrant[] | 
   const { length } = asks.grants;
   if (length === 0 || length > shownGrants || json || !Questions.possible(terminal)) return [];
   await terminal.stdout.write(`${sheetOf(asks, call).join("\n")}\n`);
-  const answer = await new Questions(terminal).choose<"grant" | "without" | "no">("Enable it and grant all of this?", {
-    choices: [
-      { word: "grant", value: "grant" },
-      { word: "without", value: "without" },
-      { word: "no", value: "no" },
-    ],
-  });
-  if (answer === "grant") return asks.grants;
-  return answer === "without" ? [] : null;
+  return await askForAll(call, { question: "Enable it and grant all of this?", wanted: asks.grants });
 }
 
 function askedGrant(typed: string, { id, grants }: SetupSheet): NewGrant {
   const wanted = { pluginId: id, ...parseGrant(typed) };
   if (grants.some((one) => isSameGrant(one, wanted))) return wanted;
-  throw new BulkheadError(
-    "invalid_config",
-    `Cannot grant ${grantWord(wanted)}: plugin "${id}" does not ask for it now.`,
-    {
-      hint: `It asks for: ${grants.map(grantWord).join(", ") || "nothing that is not granted"}.`,
-    },
-  );
+  throw notAsked(id, wanted, grants);
 }
 
 /** @throws {BulkheadError} `invalid_config`, `duplicate_plugin` */
@@ -134,7 +121,7 @@ async function change(
   { id, host, values, asks, grants }: EntryChange,
 ): Promise<number> {
   const enabled = host !== null;
-  const { file } = await (enabled ? manifestToAddTo(call) : manifestToChange(call));
+  const { file } = await (enabled ? manifestToAddTo(call) : fileManifest(call));
   const changed = await changeManifest(file, async ({ text, writeText }) => {
     let after = setEnabled(setInEntry(text, { pluginId: id, values, file }), { pluginId: id, enabled, file });
     for (const grant of grants) after = addGrant(after, grant, { file });

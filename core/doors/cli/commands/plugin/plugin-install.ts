@@ -1,3 +1,4 @@
+import { fileManifest } from "../../open-host.ts";
 import type { Command } from "commander";
 import { type Bind, examples, type Invocation, tell, tellEach } from "../../command.ts";
 import { pluginAdd } from "./plugin-add.ts";
@@ -7,7 +8,7 @@ import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../../reloading.ts";
 import { readPair } from "../../request-flags.ts";
 import { forgetPlugin, removePlugin } from "../../../../packages/install/remove-plugin.ts";
-import { manifestToChange, stateFolder } from "../../installing.ts";
+import { stateFolder } from "../../installing.ts";
 import { changeManifest } from "../../../../packages/install/manifest-transaction.ts";
 import { removeGrant, takeBack } from "../../../../packages/manifest/edit-plugin-entry.ts";
 import { parseGrant } from "../../parse-grant.ts";
@@ -95,7 +96,7 @@ function collect(value: string, before: string[] = []): string[] {
 }
 
 async function pluginRemove(call: Invocation): Promise<number> {
-  const manifest = await manifestToChange(call);
+  const manifest = await fileManifest(call);
   const id = call.args[0] ?? "";
   await removePlugin(manifest.file, id);
   await forgetPlugin(stateFolder(call, manifest), id);
@@ -104,7 +105,7 @@ async function pluginRemove(call: Invocation): Promise<number> {
 }
 
 async function pluginRevoke(call: Invocation): Promise<number> {
-  const { file } = await manifestToChange(call);
+  const { file } = await fileManifest(call);
   const [pluginId = "", typed = ""] = call.args;
   const { permission, target } = parseGrant(typed);
   const old = { pluginId, permission, target };

@@ -1,3 +1,4 @@
+import { type FileManifest, fileManifest } from "../../open-host.ts";
 import compare from "semver/functions/compare.js";
 import valid from "semver/functions/valid.js";
 import { BulkheadError } from "../../../../../plugin-sdk/errors.ts";
@@ -9,15 +10,7 @@ import { readLock } from "../../../../packages/manifest/plugin-lock.ts";
 import type { LockedPlugin } from "../../../../packages/manifest/lock-format.ts";
 import { type Invocation, tell } from "../../command.ts";
 import { decideGrants } from "../../decide-grants.ts";
-import {
-  allowances,
-  commitInstall,
-  fetchWhileWaiting,
-  type FileManifest,
-  installReport,
-  manifestToChange,
-  packageLimits,
-} from "../../installing.ts";
+import { allowances, commitInstall, fetchWhileWaiting, installReport, packageLimits } from "../../installing.ts";
 import { reportError } from "../../report-error.ts";
 import { installLines } from "../../render/install-lines.ts";
 import { createPaint } from "../../render/paint.ts";
@@ -26,7 +19,7 @@ import { asTyped } from "../../render/as-typed.ts";
 
 /** `bulkhead plugin update [id]`: updates each from its own source. One that asks for more waits; the others go on. */
 export async function pluginUpdate(call: Invocation): Promise<number> {
-  const manifest = await manifestToChange(call);
+  const manifest = await fileManifest(call);
   const { plugins } = await readLock(manifest.file);
   const [named] = call.args;
   const [id, wanted] = named?.split("@") ?? [];

@@ -5,7 +5,7 @@ import { Dialog } from "../parts.tsx";
 import { countUnsent, forgetReview } from "../review/kept-review.ts";
 import { unsentText } from "../review/unsent.tsx";
 import { goTo } from "../route.ts";
-import { browserStorage } from "../talk/draft-store.ts";
+import { browserStorage } from "../kept-entries.ts";
 import { type ComparedAgent, isOpen } from "./compared-agent.ts";
 
 /** How long an adoption that was confirmed can be taken back. Milliseconds. */

@@ -1,6 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
-import { Age } from "../age.tsx";
 import { May } from "../may.tsx";
 import { Ago, durationText } from "../parts.tsx";
 import { addressOf } from "../route.ts";
@@ -65,7 +64,7 @@ function ItemHead(
       </strong>
       <span class="item-times">
         {item.deadline !== null && <Deadline at={item.deadline} cutFromMs={item.deadline_cut_from_ms} />}
-        {item.at !== null && <Age at={item.at} />}
+        {item.at !== null && <Ago at={item.at} />}
       </span>
     </header>
   );

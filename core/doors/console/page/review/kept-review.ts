@@ -1,3 +1,4 @@
+import { KeptEntries } from "../kept-entries.ts";
 import type { LinePlace } from "./diff-lines.ts";
 
 /** Lines on which a person wants to say something. */
@@ -18,17 +19,12 @@ interface KeptReview {
   viewed: Readonly<Record<string, string>>;
 }
 
-const prefix = "bulkhead-review:";
-const mostReviews = 30;
 /** Characters of a review that is kept over a reload. */
 const mostCharacters = 500_000;
-/** Time after which a review is forgotten. Milliseconds. */
-const longestMs = 14 * 24 * 3_600_000;
 
-/** Reads what this browser keeps of a review, and forgets reviews that are too old. */
+/** Reads what this browser keeps of a review. */
 export function readReview(storage: Storage | null, id: string): KeptReview {
-  tried(() => storage !== null && tidy(storage));
-  const { comments, draft, viewed } = fieldsOf(tried(() => storage?.getItem(prefix + id) ?? null));
+  const { comments, draft, viewed } = reviewsIn(storage).read(id);
   return {
     comments: Array.isArray(comments) ? comments.filter(isComment) : [],
     draft: isComment(draft) ? draft : null,
@@ -38,15 +34,12 @@ export function readReview(storage: Storage | null, id: string): KeptReview {
   };
 }
 
-/** Keeps a review; forgets it where nothing is in it. A browser that keeps nothing is no failure. */
+/** Keeps a review; forgets it where nothing is in it. */
 export function writeReview(storage: Storage | null, { id, ...review }: KeptReview & { id: string }): void {
-  tried(() => {
-    const { comments, draft, viewed } = review;
-    const text = JSON.stringify({ ...review, at: Date.now() });
-    const isEmpty = comments.length === 0 && draft === null && Object.keys(viewed).length === 0;
-    if (isEmpty || text.length > mostCharacters) storage?.removeItem(prefix + id);
-    else storage?.setItem(prefix + id, text);
-  });
+  const { comments, draft, viewed } = review;
+  const isEmpty = comments.length === 0 && draft === null && Object.keys(viewed).length === 0;
+  const isNone = isEmpty || JSON.stringify(review).length > mostCharacters;
+  reviewsIn(storage).write(id, isNone ? null : review);
 }
 
 /** Counts the comments of some reviews that the agents do not have; one that is being changed counts once. */
@@ -62,17 +55,11 @@ export function countUnsent(storage: Storage | null, ids: readonly string[]): nu
 
 /** Forgets a review whose worktree is gone. */
 export function forgetReview(storage: Storage | null, id: string): void {
-  tried(() => storage?.removeItem(prefix + id));
+  reviewsIn(storage).write(id, null);
 }
 
-/** Forgets old reviews, and the oldest of many. */
-function tidy(storage: Storage): void {
-  const keys = Object.keys(storage).filter((key) => key.startsWith(prefix));
-  const timeOf = (key: string) => Number(fieldsOf(storage.getItem(key))["at"]) || 0;
-  const kept = keys.map((key) => ({ key, at: timeOf(key) })).sort((a, b) => b.at - a.at);
-  for (const [place, { key, at }] of kept.entries()) {
-    if (place >= mostReviews || Date.now() - at > longestMs) storage.removeItem(key);
-  }
+function reviewsIn(storage: Storage | null): KeptEntries {
+  return new KeptEntries(storage, { prefix: "bulkhead-review:", most: 30 });
 }
 
 /** Any page of this address may have written it. */
@@ -80,17 +67,4 @@ function isComment(value: unknown): value is Comment {
   const { file, side, from, to, text } = Object(value) as Record<string, unknown>;
   return typeof file === "string" && (side === "old" || side === "new") && Number.isInteger(from) &&
     Number.isInteger(to) && typeof text === "string";
-}
-
-function fieldsOf(json: string | null): Record<string, unknown> {
-  return Object(tried(() => JSON.parse(json ?? "null") as unknown)) as Record<string, unknown>;
-}
-
-/** A full or forbidden storage throws. */
-function tried<T>(act: () => T): T | null {
-  try {
-    return act();
-  } catch {
-    return null;
-  }
 }

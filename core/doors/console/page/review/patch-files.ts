@@ -40,11 +40,16 @@ function readFile(text: string): PatchFile | null {
   let hunks: readonly Hunk[] | undefined;
   return {
     path: pathOf(head),
-    how: head.isCreate ? "new" : head.isDelete ? "deleted" : head.isRename ? "moved" : null,
+    how: howOf(head),
     isBinary: head.isBinary === true || /^(GIT binary patch|Binary files )/m.test(body === 0 ? text : ""),
     ...countLines(text, body),
     hunks: () => hunks ??= body === 0 ? [] : parsed(text)?.hunks ?? [],
   };
+}
+
+/** Names how a patch adds, removes or moves a file; null where it only changes lines. */
+export function howOf({ isCreate, isDelete, isRename }: StructuredPatch): PatchFile["how"] {
+  return isCreate ? "new" : isDelete ? "deleted" : isRename ? "moved" : null;
 }
 
 /** The path of a file of a patch after the change. */

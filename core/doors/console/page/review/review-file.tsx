@@ -1,7 +1,7 @@
 import { useComputed } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import { noticeOf, useConsole } from "../console-context.ts";
-import { noLines } from "../diff-text.tsx";
+import { DiffCounts, noLines } from "../diff-text.tsx";
 import { Text } from "../text.tsx";
 import { type DiffLine, type DiffPiece, piecesOfHunks, piecesOfLines } from "./diff-lines.ts";
 import { DiffTable } from "./diff-table.tsx";
@@ -27,7 +27,7 @@ export function ReviewFile({ file, of: reviewed }: FileProps) {
 }
 
 function FileHead({ file, of: { state, markOf }, isClosed }: FileProps & { isClosed: boolean }) {
-  const { path, how, added, removed } = file;
+  const { path } = file;
   const mark = markOf(path);
   const isViewed = useComputed(() => state.isViewed(path, mark));
   const isCurrent = useComputed(() => state.cursor.value?.file === path);
@@ -45,10 +45,7 @@ function FileHead({ file, of: { state, markOf }, isClosed }: FileProps & { isClo
       <code class="file-name">
         <Text of={path} />
       </code>
-      <span class="diff-counts">
-        {how !== null && <span class="tag">{how}</span>} <span class="plus">+{added}</span>{" "}
-        <span class="minus">−{removed}</span>
-      </span>
+      <DiffCounts of={file} />
       <label class="choice viewed-choice">
         <input
           type="checkbox"

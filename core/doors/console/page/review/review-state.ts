@@ -1,3 +1,4 @@
+import { tried } from "../kept-entries.ts";
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { LinePlace } from "./diff-lines.ts";
 import { type Comment, readReview, writeReview } from "./kept-review.ts";
@@ -31,7 +32,7 @@ export class ReviewState {
     this.comments = signal(kept.comments);
     this.draft = signal(kept.draft);
     this.viewed = signal(kept.viewed);
-    this.isSplit = signal(textIn(storage) === "yes");
+    this.isSplit = signal(tried(() => storage?.getItem(splitKey)) === "yes");
     this.unsent = computed(() => {
       const [draft, edited] = [this.draft.value, this.edited.value];
       const others = this.comments.value.filter((one) => one !== edited);
@@ -45,7 +46,10 @@ export class ReviewState {
         viewed: this.viewed.value,
       });
     });
-    const leaveSplit = effect(() => keepText(storage, this.isSplit.value ? "yes" : "no"));
+    const leaveSplit = effect(() => {
+      const text = this.isSplit.value ? "yes" : "no";
+      tried(() => storage?.setItem(splitKey, text));
+    });
     this.#leave = () => (leaveReview(), leaveSplit());
   }
 
@@ -115,21 +119,5 @@ export class ReviewState {
   #fold(file: string, is: boolean | null): void {
     const others = [...this.folds.value].filter(([path]) => path !== file);
     this.folds.value = new Map(is === null ? others : [...others, [file, is]]);
-  }
-}
-
-function textIn(storage: Storage | null): string | null {
-  try {
-    return storage?.getItem(splitKey) ?? null;
-  } catch {
-    return null;
-  }
-}
-
-function keepText(storage: Storage | null, text: string): void {
-  try {
-    storage?.setItem(splitKey, text);
-  } catch {
-    // The page then forgets it.
   }
 }

@@ -11,7 +11,7 @@ import { useMay } from "../may.tsx";
 import { Command, Empty, Failed, Screen, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
-import { browserStorage } from "../talk/draft-store.ts";
+import { browserStorage } from "../kept-entries.ts";
 import { Text } from "../text.tsx";
 import { useApply } from "./apply-worktree.ts";
 import { promptOf } from "./comment-prompt.ts";

@@ -1,3 +1,4 @@
+import { tried } from "../kept-entries.ts";
 import { fieldsOrNone, listOf, parseJson, stringOf } from "../../../../../plugin-sdk/json-fields.ts";
 import type { PageKey } from "../api.ts";
 
@@ -55,13 +56,4 @@ export function takeWantedPlace(): string | null {
   tried(() => localStorage.removeItem(wantedName));
   const isRecent = typeof at === "number" && Math.abs(Date.now() - at) < wantedMs;
   return isRecent && typeof hash === "string" && hash.startsWith("#/") ? hash : null;
-}
-
-/** Does something with a storage. A browser may refuse it: then a key lives as long as its page. */
-function tried<T>(act: () => T): T | null {
-  try {
-    return act();
-  } catch {
-    return null;
-  }
 }

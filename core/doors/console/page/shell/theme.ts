@@ -1,7 +1,10 @@
+import { tried } from "../kept-entries.ts";
 import { type Signal, signal } from "@preact/signals";
 
 /** Looks of the page, by the words of their buttons. */
 export const themes = { system: "System", light: "Light", dark: "Dark" } as const;
+
+const kept = "bulkhead-theme";
 
 /** One of {@link themes}. */
 export type PageTheme = keyof typeof themes;
@@ -20,10 +23,6 @@ export function setTheme(theme: Signal<PageTheme>, next: PageTheme): void {
   theme.value = next;
   if (next === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = next;
-  try {
-    if (next === "system") localStorage.removeItem("bulkhead-theme");
-    else localStorage.setItem("bulkhead-theme", next);
-  } catch {
-    // A browser may refuse its storage: then the theme is that of this page.
-  }
+  // A browser may refuse its storage: then the theme is that of this page.
+  tried(() => next === "system" ? localStorage.removeItem(kept) : localStorage.setItem(kept, next));
 }

@@ -1,3 +1,4 @@
+import { KeptEntries } from "../kept-entries.ts";
 import type { AttachmentPart, Delivery } from "../../../../../plugin-sdk/messages.ts";
 
 /** A message as it was handed to the host, which may have it or not: its answer did not come. */
@@ -17,75 +18,37 @@ interface KeptDraft {
   tried: TriedMessage | null;
 }
 
-const prefix = "bulkhead-draft:";
-const mostDrafts = 20;
 /** Characters of a draft that is kept over a reload. */
 const mostCharacters = 100_000;
-/** Time after which a draft is forgotten. Milliseconds. */
-const longestMs = 14 * 24 * 3_600_000;
 
-/** The drafts of this browser, by conversation. A browser that keeps nothing is no failure: the page then forgets them. */
+/** The drafts of this browser, by conversation. */
 export class DraftStore {
-  readonly #storage: Storage | null;
+  readonly #kept: KeptEntries;
 
   constructor(storage: Storage | null) {
-    this.#storage = storage;
+    this.#kept = new KeptEntries(storage, { prefix: "bulkhead-draft:", most: 20 });
   }
 
   read(id: string): KeptDraft | null {
-    return readDraft(this.#tried(() => this.#storage?.getItem(prefix + id) ?? null));
+    return readDraft(this.#kept.read(id));
   }
 
   /** Keeps a draft; forgets it where there are no words. */
-  write(id: string, { text, tried }: KeptDraft): void {
-    this.#tried(() => {
-      if (text === "" && tried === null || text.length > mostCharacters) return this.#storage?.removeItem(prefix + id);
-      this.#storage?.setItem(prefix + id, JSON.stringify({ text, tried, at: Date.now() }));
-      this.#tidy();
-    });
+  write(id: string, draft: KeptDraft): void {
+    const isNone = draft.text === "" && draft.tried === null || draft.text.length > mostCharacters;
+    this.#kept.write(id, isNone ? null : draft);
   }
 
-  /** Calls a function when another page of this browser changes a draft; returns the end of it. */
+  /** As {@link KeptEntries.follow}. */
   follow(id: string, changed: () => void): () => void {
-    const onStorage = ({ key }: StorageEvent) => key === prefix + id && changed();
-    addEventListener("storage", onStorage);
-    return () => removeEventListener("storage", onStorage);
-  }
-
-  #tidy(): void {
-    const storage = this.#storage;
-    if (storage === null) return;
-    const keys = Object.keys(storage).filter((key) => key.startsWith(prefix));
-    const kept = keys.map((key) => ({ key, at: timeOf(storage.getItem(key)) })).sort((a, b) => b.at - a.at);
-    for (const [place, { key, at }] of kept.entries()) {
-      if (place >= mostDrafts || Date.now() - at > longestMs) storage.removeItem(key);
-    }
-  }
-
-  /** A full or forbidden storage throws. */
-  #tried<T>(act: () => T): T | null {
-    try {
-      return act();
-    } catch {
-      return null;
-    }
-  }
-}
-
-/** Returns the browser's storage; null where it is forbidden. */
-export function browserStorage(): Storage | null {
-  try {
-    return globalThis.localStorage;
-  } catch {
-    return null;
+    return this.#kept.follow(id, changed);
   }
 }
 
 const deliveries: ReadonlySet<unknown> = new Set(["queue", "steer", "interrupt"] satisfies Delivery[]);
 
 /** Any page of this address may have written it. */
-function readDraft(json: string | null): KeptDraft | null {
-  const { text, tried } = fieldsOf(json);
+function readDraft({ text, tried }: Record<string, unknown>): KeptDraft | null {
   if (typeof text !== "string") return null;
   const { id, text: triedText, delivery, attached, agent } = Object(tried) as Record<string, unknown>;
   const isTried = typeof id === "string" && id !== "" && id.length <= 256 && typeof triedText === "string" &&
@@ -95,17 +58,4 @@ function readDraft(json: string | null): KeptDraft | null {
   const parts = Array.isArray(attached) ? attached as AttachmentPart[] : [];
   const to = typeof agent === "string" ? agent : null;
   return { text, tried: { id, text: triedText, delivery: delivery as Delivery, attached: parts, agent: to } };
-}
-
-function timeOf(json: string | null): number {
-  const { at } = fieldsOf(json);
-  return typeof at === "number" ? at : 0;
-}
-
-function fieldsOf(json: string | null): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(json ?? "null")) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

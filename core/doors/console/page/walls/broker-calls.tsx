@@ -1,7 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
-import { Age } from "../age.tsx";
-import { Failed, useLoaded } from "../parts.tsx";
+import { Ago, Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import type { ShownEvent } from "../shown-event.ts";
 import { plainText } from "../shown-text.ts";
@@ -41,7 +40,7 @@ function Call({ of: { session_id, seq, at, adapter_id, permission, target, decis
       </code>
       <span class="quiet-line">{plainText(adapter_id, 40)}</span>
       <a href={addressOf("sessions", session_id, seq)}>
-        <Age at={at} />
+        <Ago at={at} />
       </a>
     </li>
   );

@@ -1,7 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { useConsole } from "../console-context.ts";
-import { Age } from "../age.tsx";
-import { Failed, useLoaded } from "../parts.tsx";
+import { Ago, Failed, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -92,7 +91,7 @@ function Group(
         </code>
         <span class="quiet-line">
           {countOf(times, "time")}, {countOf(agents.length, "agent")}, {countOf(sessions, "session")} ·{" "}
-          <Age at={newest.at} />
+          <Ago at={newest.at} />
         </span>
       </p>
       <ul class="plain-list">

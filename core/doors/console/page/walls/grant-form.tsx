@@ -1,8 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { attemptAtField, useConsole } from "../console-context.ts";
-import { Age } from "../age.tsx";
 import { onEscape, useFocusInto } from "../focus.ts";
-import { Failed } from "../parts.tsx";
+import { Ago, Failed } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -165,7 +164,7 @@ function Preview({ of: { allowed, unclear, newly_allowed, searched, examples } }
                 <Text of={plainText(target, 200)} />
               </code>{" "}
               <a href={addressOf("sessions", session_id, seq)}>
-                <Age at={at} />
+                <Ago at={at} />
               </a>
             </li>
           ))}

@@ -40,9 +40,15 @@ export function Matrix({ plugins, open }: { plugins: readonly ExplainedPlugin[];
 
 function Cell({ plugin, name }: { plugin: ExplainedPlugin; name: string }) {
   const rows = plugin.permissions.filter(({ permission }) => permission === name);
-  const given = rows.filter(({ effective }) => effective.length > 0);
-  const missing = rows.filter(({ requested, granted, denied }) => requested && !granted && !denied);
-  const denied = rows.filter((row) => row.denied);
+  const counts = [
+    ["given", rows.filter(({ effective }) => effective.length > 0).length, "allowed"],
+    [
+      "missing",
+      rows.filter(({ requested, granted, denied }) => requested && !granted && !denied).length,
+      "not granted",
+    ],
+    ["denied", rows.filter(({ denied }) => denied).length, "denied"],
+  ] as const;
   const title = rows.map(({ target, effective, why }) =>
     `${effective.length > 0 ? "allowed" : "not allowed"}: ${target}. ${why}`
   ).join("\n");
@@ -55,24 +61,12 @@ function Cell({ plugin, name }: { plugin: ExplainedPlugin; name: string }) {
   }
   return (
     <td title={plainText(title, 600)}>
-      {given.length > 0 && (
-        <span class="cell cell-given">
-          {given.length}
-          <span class="hidden">allowed</span>
+      {counts.filter(([, count]) => count > 0).map(([look, count, words]) => (
+        <span class={`cell cell-${look}`}>
+          {count}
+          <span class="hidden">{words}</span>
         </span>
-      )}
-      {missing.length > 0 && (
-        <span class="cell cell-missing">
-          {missing.length}
-          <span class="hidden">not granted</span>
-        </span>
-      )}
-      {denied.length > 0 && (
-        <span class="cell cell-denied">
-          {denied.length}
-          <span class="hidden">denied</span>
-        </span>
-      )}
+      ))}
     </td>
   );
 }
