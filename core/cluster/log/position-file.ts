@@ -1,5 +1,6 @@
+import { parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
-import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
 
@@ -19,13 +20,8 @@ export class PositionFile {
 
   /** Returns the noted position; the start where none can be read. */
   async read(): Promise<LogPosition> {
-    const bytes = await readPlainFile(this.#file, 4096);
-    try {
-      const read: unknown = bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes));
-      return isPosition(read) ? read : logStart;
-    } catch {
-      return logStart;
-    }
+    const read = parseJson(await readPlainText(this.#file, 4096) ?? "");
+    return isPosition(read) ? read : logStart;
   }
 
   /** Notes a position; it is written within a second. */

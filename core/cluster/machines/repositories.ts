@@ -1,3 +1,4 @@
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
@@ -31,7 +32,7 @@ interface SessionRepository extends RemoteRepository {
 export class Repositories {
   readonly #folder: string;
   readonly #notes: Pick<SharedNotes, "get" | "set">;
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns(1);
 
   /** @param folder of the clones */
   constructor(folder: string, notes: Pick<SharedNotes, "get" | "set">) {
@@ -57,16 +58,10 @@ export class Repositories {
    */
   use<T>({ url, ref }: RemoteRepository, workdir: string, act: (workdir: string) => Promise<T>): Promise<T> {
     const folder = join(this.#folder, sha256Hex(url).slice(0, 32));
-    const before = this.#turns.get(url) ?? Promise.resolve();
-    const turn = before.catch(() => undefined).then(async () => {
+    return this.#turns.take(url, async () => {
       await fetchInto(folder, { url, ref: ref ?? "HEAD" });
       return await act(await folderIn(folder, workdir));
     });
-    this.#turns.set(url, turn);
-    turn.catch(() => undefined).finally(() => {
-      if (this.#turns.get(url) === turn) this.#turns.delete(url);
-    });
-    return turn;
   }
 }
 

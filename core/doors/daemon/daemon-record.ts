@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Check } from "@sinclair/typebox/value";
+import { parseRecord } from "../../ground/checks/read-record.ts";
 import { exactly } from "../../../plugin-sdk/schema.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
 import { readFile, rm } from "../../ground/platform/files/files.ts";
@@ -53,13 +53,7 @@ export async function writeDaemonRecord(file: string, record: DaemonRecord): Pro
 /** Reads the record; null where there is none, `broken` for one that no daemon of this version wrote. */
 export async function readDaemonRecord(file: string): Promise<DaemonRecord | "broken" | null> {
   const text = await readFile(file, "utf8").catch(absent);
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return Check(schema, value) ? value : "broken";
-  } catch {
-    return "broken";
-  }
+  return text === null ? null : parseRecord(text, schema) ?? "broken";
 }
 
 /** Removes the record; a missing one is no error. */

@@ -1,3 +1,5 @@
+import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { fieldsOrNone, parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
@@ -16,7 +18,7 @@ const maxFileBytes = 1024 * 1024;
 export function openPutAside(stateDir: string): PutAside {
   const file = join(stateDir, "http", "put-aside.json");
   let kept: Promise<Map<string, string>> | null = null;
-  let writing: Promise<unknown> = Promise.resolve();
+  const writes = new Sequence();
   const read = () => kept ??= readAside(file);
   return {
     until: async (id) => (await read()).get(id) ?? "",
@@ -26,23 +28,13 @@ export function openPutAside(stateDir: string): PutAside {
       all.set(id, until);
       const oldest = all.size > mostKept ? all.keys().next().value : undefined;
       if (oldest !== undefined) all.delete(oldest);
-      const write = () => replaceFile(file, JSON.stringify(Object.fromEntries(all)));
-      const written = writing.then(write, write);
-      writing = written.catch(() => {});
-      await written;
+      await writes.run(() => replaceFile(file, JSON.stringify(Object.fromEntries(all))));
     },
   };
 }
 
 /** Reads the file; one that cannot be read says nothing, and the next write replaces it. */
 async function readAside(file: string): Promise<Map<string, string>> {
-  const bytes = await readPlainFile(file, maxFileBytes);
-  if (bytes === null) return new Map();
-  try {
-    const found: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    if (typeof found !== "object" || found === null) return new Map();
-    return new Map(Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
-  } catch {
-    return new Map();
-  }
+  const found = fieldsOrNone(parseJson(new TextDecoder().decode(await readPlainFile(file, maxFileBytes) ?? undefined)));
+  return new Map(Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }

@@ -42,16 +42,21 @@ export const sessionDataSchema: TSchema = Type.Object({
 
 /** Formats the answer about a session that has ended: success where it completed, else failure with all known facts. */
 export function endedAnswer(result: SessionResult): CallToolResult {
-  const { session_id, outcome, confidence, metadata, provenance, error, stop_reason } = result;
-  const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
-  const told = {
-    data: { ...data, state: "ended", resources: resourcesOf(session_id) },
+  const { outcome, error, stop_reason } = result;
+  const told = endedData(result);
+  if (outcome === "completed") return success(told);
+  return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
+}
+
+/** Returns all known facts of a session that has ended. */
+export function endedData(result: SessionResult): Parameters<typeof success>[0] {
+  const { requested: _requested, events: _events, confidence, metadata, provenance, ...data } = result;
+  return {
+    data: { ...data, state: "ended", resources: resourcesOf(result.session_id) },
     confidence,
     metadata,
     provenance,
   };
-  if (outcome === "completed") return success(told);
-  return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
 }
 
 /** Formats the answer about a turn that is over. Its session may take the next one. */
@@ -110,7 +115,7 @@ export function runningAnswer(sessionId: string, messageId?: string): CallToolRe
 }
 
 /** Returns the addresses at which a session can be read. */
-export function resourcesOf(sessionId: string): { events: string; result: string } {
+function resourcesOf(sessionId: string): { events: string; result: string } {
   const base = `bulkhead://sessions/${sessionId}`;
   return { events: `${base}/events`, result: `${base}/result` };
 }

@@ -11,7 +11,7 @@ import type { RunSessionOptions, SessionHandle, SessionHost } from "../../sessio
 import { makeTool, success } from "./answers.ts";
 import { followSession, resumeCall } from "./follow-session.ts";
 import { givenContentSchema, type GivenPart, storedParts } from "./given-content.ts";
-import { resourcesOf, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
+import { endedData, runningAnswer, sessionDataSchema, sessionInput, waitingAnswer } from "./session-data.ts";
 import { newTask } from "./session-tasks.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 import { omitEmpty, omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -230,16 +230,8 @@ export function interruptSessionTool(sessions: SessionHost): McpTool {
     input: sessionInput,
     data: sessionDataSchema,
     async call({ session_id }) {
-      const result = await (await sessions.open(session_id)).interrupt();
-      const { confidence, metadata, provenance } = result;
-      const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
       // The caller asked for the interruption, so it is no failure here.
-      return success({
-        data: { ...data, state: "ended", resources: resourcesOf(session_id) },
-        confidence,
-        metadata,
-        provenance,
-      });
+      return success(endedData(await (await sessions.open(session_id)).interrupt()));
     },
   });
 }

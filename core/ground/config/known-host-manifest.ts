@@ -1,4 +1,5 @@
-import { lstat, mkdir, readdir, readFile, rm } from "../platform/files/files.ts";
+import { keepNewest } from "../platform/files/keep-newest.ts";
+import { mkdir, readFile } from "../platform/files/files.ts";
 import { sha256Hex } from "../platform/files/hash.ts";
 import { whoElseMayChange } from "../platform/files/own-folder.ts";
 import { join } from "../platform/files/paths.ts";
@@ -71,20 +72,10 @@ export async function keepKnownManifest(manifest: HostManifest, { file, text, st
     await mkdir(folderIn(stateDir), { mode: 0o700 }).catch(() => {});
     if ((await whoElseMayChange(folderIn(stateDir))) !== null) return;
     await replaceFile(keptFile(file, stateDir), JSON.stringify(known));
-    await removeOldest(folderIn(stateDir));
+    await keepNewest(folderIn(stateDir), mostKept);
   } catch {
     // The next command checks it again.
   }
-}
-
-async function removeOldest(folder: string): Promise<void> {
-  const names = await readdir(folder);
-  if (names.length <= mostKept) return;
-  const all = await Promise.all(names.map(async (name) => {
-    const path = join(folder, name);
-    return { path, at: await lstat(path).then(({ mtimeMs }) => mtimeMs, () => 0) };
-  }));
-  for (const { path } of all.sort((a, b) => b.at - a.at).slice(mostKept)) await rm(path, { force: true });
 }
 
 function treeOf(places: ManifestPlaces, value: unknown, path: KeyPath): Tree {

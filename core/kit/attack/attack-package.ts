@@ -1,6 +1,5 @@
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import type { ThinkingEvent } from "../../../plugin-sdk/events.ts";
-import { mkdir, writeFile } from "../../ground/platform/files/files.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
 import type { AttackCase } from "./attack-case.ts";
 
 /** First event of every attack that is a body: without it an error says nothing, for the attack was never made. */
@@ -14,10 +13,7 @@ export function pluginIdOf({ id, name }: AttackCase): string {
 /** Writes the package of an attack. */
 export async function writePackage(folder: string, attack: AttackCase): Promise<void> {
   const files = { "plugin.yaml": manifestText(attack), "mod.js": entryText(attack), ...attack.files };
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), text);
-  }
+  await writeFiles(folder, files);
 }
 
 function manifestText(attack: AttackCase): string {

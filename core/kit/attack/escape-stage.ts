@@ -1,10 +1,11 @@
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { rightsTo } from "../../packages/permissions/decide.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { EscapeServers } from "../../ground/platform/net/escape-servers.ts";
-import { access, mkdir, mkdtemp, realpath, writeFile } from "../../ground/platform/files/files.ts";
+import { access, mkdtemp, realpath } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 
 /** The word that stands in everything that an agent must not find. */
@@ -63,10 +64,7 @@ export async function makeStage(): Promise<string> {
   // Not below `/tmp`, for which an agent has a folder of its own: it would hide the stage.
   const base = await access("/var/tmp").then(() => "/var/tmp", () => "/tmp");
   const root = await realpath(await mkdtemp(join(base, "bulkhead-escapes-")));
-  for (const [path, text] of Object.entries(stageFiles)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), text);
-  }
+  await writeFiles(root, stageFiles);
   return root;
 }
 

@@ -1,4 +1,4 @@
-import { isFields } from "../../../plugin-sdk/json-fields.ts";
+import { isFields, parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { readFile, realpath } from "../../ground/platform/files/files.ts";
 import { delimiter, dirname, isAbsolute, join } from "../../ground/platform/files/paths.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
@@ -21,7 +21,7 @@ export async function npmProgram(spec: string, { modules, askRegistry }: NpmProg
   // Such a name would lead out of the folder, and ask the registry for something else.
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) || name.split("/").includes("..")) return null;
   for (const folder of modules) {
-    const found = binOf(await readJson(join(folder, name, "package.json")), name);
+    const found = binOf(parseJson(await packageText(join(folder, name))), name);
     if (found !== null) return found;
   }
   return binOf(await askRegistry({ name, version: spec.slice(name.length + 1) || null }), name);
@@ -56,10 +56,6 @@ function binOf(described: unknown, packageName: string): string | null {
   return new Set(Object.values(bin)).size === 1 ? first : null;
 }
 
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(await realpath(file), "utf8"));
-  } catch {
-    return null;
-  }
+async function packageText(folder: string): Promise<string> {
+  return await realpath(join(folder, "package.json")).then((file) => readFile(file, "utf8")).catch(() => "");
 }

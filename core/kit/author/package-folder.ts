@@ -1,5 +1,6 @@
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { mkdir, readdir, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { mkdir, readdir, rename, rm } from "../../ground/platform/files/files.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { basename, dirname, join } from "../../ground/platform/files/paths.ts";
 import { readManifest } from "../../packages/manifest/read-manifest.ts";
@@ -26,7 +27,7 @@ export async function writePackageFolders(packages: readonly NewPackage[], { hin
     for (const draft of drafts) {
       draft.made = await mkdir(dirname(draft.folder), { recursive: true }) ?? "";
       const written = join(draft.parent, basename(draft.folder));
-      await writeFiles(written, draft.files);
+      await writeFiles(written, draft.files, { flag: "wx" });
       await readManifest(written);
     }
     for (const { folder, parent } of drafts) {
@@ -51,13 +52,6 @@ async function demandEmpty(folder: string, hint: string): Promise<void> {
     `Cannot write a plugin to ${folder}: there are files in it already.`,
     { hint },
   );
-}
-
-async function writeFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
-  for (const [path, text] of files) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text, { flag: "wx" });
-  }
 }
 
 async function removeAll(folders: readonly string[]): Promise<void> {

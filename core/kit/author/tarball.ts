@@ -1,3 +1,6 @@
+import { crc32 } from "../../ground/platform/files/hash.ts";
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+
 /** One file of an archive. */
 export interface PackedFile {
   /** Relative, with `/`. */
@@ -21,7 +24,7 @@ export function makeTarball(files: readonly PackedFile[]): Uint8Array {
     const padding = new Uint8Array((blockBytes - (bytes.length % blockBytes)) % blockBytes);
     return [header(`package/${path}`, { size: bytes.length, mode: executable ? 0o755 : 0o644 }), bytes, padding];
   });
-  return gzipStored(join([...parts, new Uint8Array(2 * blockBytes)]));
+  return gzipStored(joinBytes([...parts, new Uint8Array(2 * blockBytes)]));
 }
 
 /** A header of POSIX ustar. */
@@ -60,27 +63,5 @@ function gzipStored(data: Uint8Array): Uint8Array {
   const tail = new DataView(new ArrayBuffer(8));
   tail.setUint32(0, crc32(data), true);
   tail.setUint32(4, data.length, true);
-  return join([...parts, new Uint8Array(tail.buffer)]);
-}
-
-const crcTable = Uint32Array.from({ length: 256 }, (_, start) => {
-  let value = start;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
-  return value;
-});
-
-function crc32(data: Uint8Array): number {
-  let sum = 0xffffffff;
-  for (const byte of data) sum = crcTable[(sum ^ byte) & 255]! ^ (sum >>> 8);
-  return (sum ^ 0xffffffff) >>> 0;
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return joinBytes([...parts, new Uint8Array(tail.buffer)]);
 }

@@ -1,3 +1,4 @@
+import { fieldsOf, parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { toolModels } from "../../../plugin-sdk/tool-models.ts";
 import { acceptedFields, type Manifest, type TalkAbility } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -329,11 +330,6 @@ async function withBodies(folder: string, servers: readonly ScriptedServer[]): P
 async function readJson(file: string): Promise<Record<string, unknown> | null> {
   // A pipe in its place would keep the kit waiting.
   const bytes = await readPlainFile(file, mostPackageBytes);
-  if (bytes === null) return null;
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
-  } catch {
-    return null;
-  }
+  const fields = bytes === null ? null : fieldsOf(parseJson(new TextDecoder().decode(bytes)));
+  return fields === null ? null : { ...fields };
 }

@@ -1,8 +1,10 @@
+import { utf8Text } from "../../ground/platform/files/text-or-base64.ts";
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import { mkdir, readFile, realpath, writeFile } from "../../ground/platform/files/files.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { readFile, realpath } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { readManifest } from "../../packages/manifest/read-manifest.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import { type KitHost, openKitHost } from "./kit-host.ts";
@@ -63,10 +65,7 @@ export async function recordPlugin(folder: string, wanted: RecordPluginOptions):
   const played = { ...session, expect: expectationOf(result, kit.root) };
   const text = withRecording(read, played, { ...answers, asked });
   const files = new Map([...answers.files, [scriptName, text]]);
-  for (const [path, content] of files) {
-    await mkdir(dirname(join(place, path)), { recursive: true });
-    await writeFile(join(place, path), content);
-  }
+  await writeFiles(place, files);
   return {
     session: session.name,
     outcome: result.outcome,
@@ -153,12 +152,8 @@ async function filesLeft(
 async function plainText(file: string): Promise<string | null> {
   const bytes = await readFile(file).catch(() => null);
   if (bytes === null || bytes.length > mostFileBytes) return null;
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return text.includes("\0") ? null : text;
-  } catch {
-    return null;
-  }
+  const text = utf8Text(bytes);
+  return text?.includes("\0") ? null : text;
 }
 
 function lacking({ runs, sockets, cut }: Heard): string[] {

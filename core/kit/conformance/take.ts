@@ -1,3 +1,4 @@
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
@@ -6,9 +7,9 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
-import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/platform/files/files.ts";
+import { readdir, readFile, rm } from "../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import type { ScriptedSession } from "./script.ts";
 import type { Take, ToolMode } from "./seen.ts";
 import { kitMark } from "./watched-source.ts";
@@ -35,18 +36,10 @@ const keptMs = 100;
 /** Runs one session and keeps all of it. */
 export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
   const { adapter, workdir, session: scripted, mode, request, messages = [] } = order;
-  await freshFolder(workdir, scripted.files ?? {});
+  await rm(workdir, { recursive: true, force: true });
+  await writeFiles(workdir, scripted.files ?? {});
   const before = await filesOf(workdir);
-  const take: Take = {
-    session: scripted.name,
-    mode,
-    events: [],
-    envelopes: [],
-    result: null,
-    refused: null,
-    stopped_ms: null,
-    changed: [],
-  };
+  const take = emptyTake(scripted.name, mode);
   try {
     const session = await host.runSession(
       {
@@ -83,6 +76,20 @@ export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
   return take;
 }
 
+/** A session of which nothing was seen yet. */
+export function emptyTake(session: string, mode: ToolMode): Take {
+  return {
+    session,
+    mode,
+    events: [],
+    envelopes: [],
+    result: null,
+    refused: null,
+    stopped_ms: null,
+    changed: [],
+  };
+}
+
 async function follow(session: SessionHandle, take: Take, interrupt: (() => Promise<unknown>) | null): Promise<void> {
   let asked: number | null = null;
   const stop = () => {
@@ -112,15 +119,6 @@ async function follow(session: SessionHandle, take: Take, interrupt: (() => Prom
 function isOwn({ source, synthetic, event }: Envelope): boolean {
   if (source !== "agent" || synthetic) return false;
   return event.type !== "progress" || !event.message.startsWith(kitMark);
-}
-
-async function freshFolder(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text);
-  }
 }
 
 async function filesOf(folder: string): Promise<Map<string, string>> {

@@ -1,9 +1,10 @@
+import { writeFiles } from "../../ground/platform/files/write-files.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { copyFile, mkdir, readdir, writeFile } from "../../ground/platform/files/files.ts";
-import { dirname, join } from "../../ground/platform/files/paths.ts";
+import { copyFile, mkdir, readdir } from "../../ground/platform/files/files.ts";
+import { join } from "../../ground/platform/files/paths.ts";
 import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import { readingEnv } from "../../records/git/find-repository.ts";
@@ -11,6 +12,7 @@ import { readHead, writePart } from "../../records/wire/record-files.ts";
 import { openKitHost } from "./kit-host.ts";
 import type { Subject } from "./observe.ts";
 import type { Take } from "./seen.ts";
+import { emptyTake } from "./take.ts";
 
 /** Name of the session that a record plays, also in `conformance.yaml`, whose `files` it begins with. */
 const wireSession = "wire";
@@ -45,16 +47,7 @@ export async function takeWire(subject: Subject, record: string): Promise<Take> 
     config: script.config,
     trust_tools: manifest.defaults?.trust_tools === true,
   });
-  const take: Take = {
-    session: wireSession,
-    mode: "play",
-    events: [],
-    envelopes: [],
-    result: null,
-    refused: null,
-    stopped_ms: null,
-    changed: [],
-  };
+  const take = emptyTake(wireSession, "play");
   const requested = head.requested as Partial<SessionRequest>;
   const request = { prompt: "", ...requested, workdir, answer_timeout_ms: 0, replay_of: head.session_id };
   try {
@@ -74,11 +67,7 @@ export async function takeWire(subject: Subject, record: string): Promise<Take> 
 
 /** A replay works in a worktree. */
 async function makeRepository(workdir: string, files: Readonly<Record<string, string>>): Promise<void> {
-  await mkdir(workdir, { recursive: true });
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(workdir, path)), { recursive: true });
-    await writeFile(join(workdir, path), text);
-  }
+  await writeFiles(workdir, files);
   const named = ["-c", "user.name=kit", "-c", "user.email=kit@localhost", "-c", "commit.gpgsign=false"];
   for (const args of [["init", "-q"], ["add", "-A"], [...named, "commit", "-q", "--allow-empty", "-m", "files"]]) {
     const signal = AbortSignal.timeout(gitMs);

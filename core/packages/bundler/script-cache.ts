@@ -1,6 +1,9 @@
+import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
+import { keepNewest } from "../../ground/platform/files/keep-newest.ts";
+import { swapFile } from "../../ground/platform/files/replace-file.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "../../ground/platform/files/files.ts";
-import { randomId, sha256Hex, sha256HexInTurns } from "../../ground/platform/files/hash.ts";
+import { mkdir, readFile } from "../../ground/platform/files/files.ts";
+import { sha256Hex, sha256HexInTurns } from "../../ground/platform/files/hash.ts";
 import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
@@ -52,15 +55,12 @@ export async function keepScript(
   const body = [encode(text), encode(sourceMap), encode(edits.length > 0 ? script.bundled : "")] as const;
   const lengths: Head["lengths"] = [body[0].length, body[1].length, body[2].length];
   const head: Head = { order: keyOf(order), inputs, edits, lengths, sha256: await sha256HexInTurns(body) };
-  const file = fileOf(cacheDir, order);
-  const draft = `${file}.${randomId()}`;
   try {
     await mkdir(cacheDir, { recursive: true, mode: 0o700 });
-    await writeFile(draft, [encode(`${JSON.stringify(head)}\n`), ...body], { mode: 0o600 });
-    await rename(draft, file);
-    await dropOldest(cacheDir);
+    await swapFile(fileOf(cacheDir, order), joinBytes([encode(`${JSON.stringify(head)}\n`), ...body]));
+    await keepNewest(cacheDir, mostKept);
   } catch {
-    await rm(draft, { force: true }).catch(() => {});
+    // The next start makes it again.
   }
 }
 
@@ -95,13 +95,4 @@ function decode(bytes: Uint8Array): string {
 function isHead(value: unknown): value is Head {
   return typeof value === "object" && value !== null && "inputs" in value && "lengths" in value &&
     Array.isArray(value.lengths) && "edits" in value && Array.isArray(value.edits);
-}
-
-async function dropOldest(cacheDir: string): Promise<void> {
-  const names = await readdir(cacheDir);
-  if (names.length <= mostKept) return;
-  const files = names.map((name) => join(cacheDir, name));
-  const aged = await Promise.all(files.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })));
-  aged.sort((a, b) => b.at - a.at);
-  await Promise.all(aged.slice(mostKept).map(({ file }) => rm(file, { force: true })));
 }

@@ -1,8 +1,10 @@
+import { swapFile } from "../../ground/platform/files/replace-file.ts";
+import { listOf, parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { Check } from "@sinclair/typebox/value";
 import { contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import { readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
-import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { readFile } from "../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 
 /**
  * Manifests whose text has passed every check before. To parse YAML takes most of the time in which a host finds its
@@ -40,24 +42,14 @@ export async function openKnownManifests(file: string): Promise<KnownManifests> 
       if (!isNew) return;
       isNew = false;
       const entries = [...new Map([...used, ...kept, ...used])].slice(0, mostKept);
-      const draft = `${file}.${randomId()}`;
-      try {
-        await writeFile(draft, JSON.stringify(entries), { mode: 0o600 });
-        await rename(draft, file);
-      } catch {
-        await rm(draft, { force: true }).catch(() => {});
-      }
+      await swapFile(file, JSON.stringify(entries)).catch(() => {});
     },
   };
 }
 
 async function readKept(file: string): Promise<Map<string, Manifest>> {
-  try {
-    const entries: unknown = JSON.parse(await readFile(file, "utf8"));
-    return new Map(Array.isArray(entries) ? entries.filter(Array.isArray) as [string, Manifest][] : []);
-  } catch {
-    return new Map();
-  }
+  const entries = parseJson(await readFile(file, "utf8").catch(() => ""));
+  return new Map(listOf(entries).filter(Array.isArray) as [string, Manifest][]);
 }
 
 function keyOf(text: string, terms: unknown): string {

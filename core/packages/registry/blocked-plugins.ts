@@ -1,3 +1,4 @@
+import { fieldsOrNone, parseJson, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import satisfies from "semver/functions/satisfies.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { BlockedPlugin, HostManifest } from "../../ground/config/host-manifest.ts";
@@ -55,13 +56,7 @@ export async function packageNameIn(folder: string): Promise<string | null> {
 
 /** The name in the bytes of a `package.json`. */
 export function packageNameOf(bytes: Uint8Array): string | null {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    const name: unknown = typeof value === "object" && value !== null ? Reflect.get(value, "name") : null;
-    return typeof name === "string" ? name : null;
-  } catch {
-    return null;
-  }
+  return stringOf(fieldsOrNone(parseJson(new TextDecoder().decode(bytes)))["name"]);
 }
 
 function inWords({ plugin, package: name, versions, because }: BlockedPlugin, version: string): string {

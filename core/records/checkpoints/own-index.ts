@@ -1,3 +1,4 @@
+import { eachOnce } from "../git/whole-tree.ts";
 import { readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
 import { markOf } from "../../ground/platform/files/file-mark.ts";
@@ -288,7 +289,3 @@ const ignoreFile = ".gitignore";
 const mostRules = 1024 * 1024;
 const smallA = 0x61;
 const smallZ = 0x7a;
-
-function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
-  return [...new Map(paths.map((path) => [pathKey(path), path])).values()];
-}

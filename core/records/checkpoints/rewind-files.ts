@@ -1,3 +1,4 @@
+import { namedPaths } from "../git/git-call.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat, readFile, readlink } from "../../ground/platform/files/files.ts";
 import { join } from "../../ground/platform/files/paths.ts";
@@ -356,8 +357,7 @@ export async function writeBack(work: StoreWork, { from, to }: { from: string; t
 }
 
 function conflict(paths: readonly string[], why: string): BulkheadError {
-  const [first = ""] = paths;
-  const named = paths.length === 1 ? `"${first}"` : `${paths.length} files, "${first}" among them,`;
+  const named = namedPaths(paths, { many: "," });
   return new BulkheadError("conflict", `Cannot take the files back: ${named} ${why}.`, {
     hint: "Nothing was changed. Look at the dry run; keep_theirs leaves these files alone.",
     details: { paths: paths.slice(0, 1000) },
@@ -365,8 +365,7 @@ function conflict(paths: readonly string[], why: string): BulkheadError {
 }
 
 function objectsGone(paths: readonly string[]): BulkheadError {
-  const [first = ""] = paths;
-  const named = paths.length === 1 ? `"${first}"` : `${paths.length} files, "${first}" among them,`;
+  const named = namedPaths(paths, { many: "," });
   return new BulkheadError("not_found", `Cannot take the files back: the content of ${named} is no longer kept.`, {
     hint: "Nothing was changed. It was too large to keep, or git has removed it.",
     details: { reason: "objects_gone", paths: paths.slice(0, 1000) },

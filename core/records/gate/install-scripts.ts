@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
-import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
+import { fieldsOrNone, parseJson } from "../../../plugin-sdk/json-fields.ts";
 
 /** Scripts that package managers run at an install without being asked by name. */
 const ofInstall: readonly string[] = [
@@ -35,12 +35,7 @@ const elsewhere = "packages from files or addresses";
 /** The scripts that an install runs because of a file, by name. A `binding.gyp` is a script `install`. */
 export function installScripts(path: string, text: string): Record<string, string> {
   if (path.split("/").at(-1) === "binding.gyp") return { install: sha256Hex(text) };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return {};
-  }
+  const value = parseJson(text);
   const scripts = fieldsOrNone(fieldsOrNone(value)["scripts"]);
   const named = ofInstall.flatMap((name) => {
     const line = Object.hasOwn(scripts, name) ? scripts[name] : null;

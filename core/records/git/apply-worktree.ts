@@ -6,7 +6,7 @@ import { randomId } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { type DescribedChanges, describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
-import { gitError } from "./git-call.ts";
+import { gitError, namedPaths } from "./git-call.ts";
 import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
@@ -22,8 +22,7 @@ import {
 import { writeWholeTree } from "./whole-tree.ts";
 import { refuseInTheWay, swapOnDisk, treeOnDisk, writePatch, writeSwap } from "./write-swap.ts";
 import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
-import { storeChangedLarge, withWorktreeIndex } from "./worktree-diff.ts";
-import { writeWorkTree } from "./write-work-tree.ts";
+import { storeChangedLarge, withWorktreeIndex, withWrittenTree } from "./worktree-diff.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 
 interface ApplyOptions {
@@ -60,10 +59,7 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
     await mkdir(join(base.store, scratch, "empty"));
     await copyUserIndex(source, `${scratch}/ours`);
     const { tree: now, leftOut } = await writeWholeTree(source, call("ours"));
-    const all = await withWorktreeIndex(base, async (index) => {
-      const written = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
-      return written.tree;
-    });
+    const all = await withWrittenTree(base, { folder, signal }, ({ after }) => Promise.resolve(after.tree));
     const lost = await storeChangedLarge(source, { base, after: all, signal });
     if (lost.length > 0) throw changedThere(lost, source.workdir);
     const merging = { base: base.tree, ours: now, call, scratch };
@@ -197,8 +193,7 @@ async function changedByBoth(source: ShadowRepository, { base, ours, theirs, cal
 /** Makes the error of changes that do not fit. */
 function changedThere(paths: readonly string[], top: string): BulkheadError {
   const all = [...new Set(paths)].sort();
-  const [first = ""] = all;
-  const named = all.length === 1 ? `"${first}" was` : `${all.length} files, "${first}" among them, were`;
+  const named = namedPaths(all, { one: " was", many: ", were" });
   return new BulkheadError("conflict", `Cannot apply the changes to "${top}": ${named} changed there as well.`, {
     hint: "Nothing was changed. Merge by hand from the worktree, or undo the changes there and apply again.",
     details: { paths: all.slice(0, 1000) },

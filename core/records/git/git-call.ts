@@ -127,3 +127,12 @@ export async function eachRecord(
   };
   return await runGit(args, { ...options, onStdout });
 }
+
+/** Names many paths by the first of them: `"a"`, or `3 files, "a" among them`. Each form with the words that follow it. */
+export function namedPaths(
+  paths: readonly string[],
+  { one = "", many = one }: { one?: string; many?: string } = {},
+): string {
+  const [first = ""] = paths;
+  return paths.length === 1 ? `"${first}"${one}` : `${paths.length} files, "${first}" among them${many}`;
+}

@@ -1,3 +1,4 @@
+import { quoted } from "./private/config-text.ts";
 import { copyWithTime } from "../../ground/platform/files/copy-with-time.ts";
 import { markOfFile } from "../../ground/platform/files/file-mark.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/platform/files/files.ts";
@@ -204,8 +205,4 @@ function configText(options: ShadowOptions): string {
   lines.push("sparseCheckout = true");
   if (format !== "sha1") lines.push("[extensions]", `objectFormat = ${quoted(format)}`);
   return `${lines.join("\n")}\n`;
-}
-
-function quoted(value: string): string {
-  return `"${value.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
 }

@@ -42,7 +42,8 @@ export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall)
   return { tree: whole, leftOut, large: eachOnce([...large, ...largeFiltered]) };
 }
 
-function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
+/** Leaves out paths that stand there before. */
+export function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
   return [...new Map(paths.map((path) => [pathKey(path), path])).values()];
 }
 

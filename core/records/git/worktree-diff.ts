@@ -12,9 +12,9 @@ import { gitError } from "./git-call.ts";
 import { heldInTree, type TreeHeld, treeWithout } from "./held-in-tree.ts";
 import { largeOf, missingLarge, storeLarge } from "./large-files.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
-import { type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
 import { baseIndex, shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
-import { writeWorkTree } from "./write-work-tree.ts";
+import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
 import { restoreFiles } from "./restore-files.ts";
 
 /** Bytes of a patch that is handed out, and of one file's patch with all its lines. */
@@ -36,10 +36,7 @@ export async function worktreeDiff(
   base: WorktreeBase,
   { folder, sourceTop, signal, path }: { folder: string; sourceTop: string; signal: AbortSignal } & DiffChoice,
 ): Promise<WorktreeDiff> {
-  const shadow = shadowOverWorktree(base, folder);
-  return await withWorktreeIndex(base, async (index) => {
-    const call = { index, signal };
-    const after = await writeWorkTree(shadow, call, { storeAll: true });
+  return await withWrittenTree(base, { folder, signal }, async ({ shadow, call, after }) => {
     const before = { tree: base.tree, stored: true };
     const source = shadowOver(base, { top: sourceTop, gitDir: shadow.folder });
     const lost = await storeChangedLarge(source, { base, after: after.tree, signal });
@@ -92,10 +89,7 @@ export async function heldInWorktree(
   base: WorktreeBase,
   { folder, signal }: { folder: string; signal: AbortSignal },
 ): Promise<HeldChange[]> {
-  const shadow = shadowOverWorktree(base, folder);
-  return await withWorktreeIndex(base, async (index) => {
-    const call = { index, signal };
-    const after = await writeWorkTree(shadow, call, { storeAll: true });
+  return await withWrittenTree(base, { folder, signal }, async ({ shadow, call, after }) => {
     return (await heldInTree(shadow, { before: base.tree, after: after.tree, call })).map(({ change }) => change);
   });
 }
@@ -108,10 +102,7 @@ export async function isLike(
   base: WorktreeBase,
   { folder, signal }: { folder: string; signal: AbortSignal },
 ): Promise<boolean> {
-  return await withWorktreeIndex(base, async (index) => {
-    const { tree } = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
-    return tree === base.tree;
-  });
+  return await withWrittenTree(base, { folder, signal }, ({ after }) => Promise.resolve(after.tree === base.tree));
 }
 
 /** How a patch is written that `git apply` takes: no program of the repository's config has a say. */
@@ -128,6 +119,26 @@ export const patchArgs: readonly string[] = [
   "--src-prefix=a/",
   "--dst-prefix=b/",
 ];
+
+/** Tree of what lies in a worktree, and the call with which more is asked about it. */
+interface WrittenTree {
+  shadow: ShadowRepository;
+  call: ShadowCall;
+  after: WorkTree;
+}
+
+/** Does something with the tree of what lies in a worktree. */
+export async function withWrittenTree<T>(
+  base: WorktreeBase,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+  act: (written: WrittenTree) => Promise<T>,
+): Promise<T> {
+  const shadow = shadowOverWorktree(base, folder);
+  return await withWorktreeIndex(base, async (index) => {
+    const call = { index, signal };
+    return await act({ shadow, call, after: await writeWorkTree(shadow, call, { storeAll: true }) });
+  });
+}
 
 /** Does something with a copy of the base's index, which knows each unchanged file by its time and size. */
 export async function withWorktreeIndex<T>(
@@ -189,10 +200,7 @@ interface DropOptions {
  * @throws {BulkheadError} `io_error`
  */
 export async function dropInWorktree(base: WorktreeBase, { folder, signal, drops }: DropOptions): Promise<boolean> {
-  const shadow = shadowOverWorktree(base, folder);
-  return await withWorktreeIndex(base, async (index) => {
-    const call = { index, signal };
-    const { tree: after } = await writeWorkTree(shadow, call, { storeAll: true });
+  return await withWrittenTree(base, { folder, signal }, async ({ shadow, call, after: { tree: after } }) => {
     const found = await heldInTree(shadow, { before: base.tree, after, call });
     const paths = found.filter(drops).flatMap((one) => one.paths);
     const wanted = await treeWithout(shadow, { before: base.tree, after, call, paths });

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
-import { gitError, pathKey } from "./git-call.ts";
+import { gitError, namedPaths, pathKey } from "./git-call.ts";
 import { pathText, type RawChange, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
 import {
@@ -33,8 +33,7 @@ export async function refuseInTheWay(source: ShadowRepository, { ours, merged, c
   const changes = await rawChanges(source, { from: ours, to: merged, call });
   const paths = await inTheWay(top, changes.filter(({ newMode }) => newMode !== pointer));
   if (paths.length === 0) return;
-  const [first = ""] = paths;
-  const named = paths.length === 1 ? `"${first}" is` : `${paths.length} files, "${first}" among them, are`;
+  const named = namedPaths(paths, { one: " is", many: ", are" });
   throw new BulkheadError(
     "conflict",
     `Cannot apply the changes to "${top}": ${named} new, and in the way is a file that git ignores there.`,
@@ -129,8 +128,7 @@ export async function treeOnDisk(
 }
 
 function leftOutThere(paths: readonly string[], top: string): BulkheadError {
-  const [first = ""] = paths;
-  const named = paths.length === 1 ? `"${first}", which` : `${paths.length} files, "${first}" among them, which`;
+  const named = namedPaths(paths, { one: ", which" });
   return new BulkheadError(
     "conflict",
     `Cannot apply the changes to "${top}": they remove ${named} the sparse checkout there leaves out.`,

@@ -1,3 +1,4 @@
+import { utf8Text } from "../../ground/platform/files/text-or-base64.ts";
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
@@ -167,7 +168,7 @@ const slash = 0x2f;
 
 /** A repository within the work tree: a pointer to its commit, as for a submodule, or without one its files. */
 async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
-  const name = utf8(path);
+  const name = utf8Text(path);
   if (name === null) return [];
   const folder = join(call.cwd ?? shadow.workdir, name);
   if (await hasCommit({ workdir: folder, signal: call.signal })) return [path.subarray(0, -1)];
@@ -251,12 +252,4 @@ export async function dropOutside(shadow: ShadowRepository, call: ShadowCall): P
   const atTop = { ...call, cwd: topOf(shadow) };
   const unmerged = await recordsInShadow(shadow, ["ls-files", "-z", "-u"], atTop);
   await dropFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);
-}
-
-function utf8(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { rm } from "../../ground/platform/files/files.ts";
-import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
+import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 
 /** How far the events of a journal were sent. */
@@ -25,8 +25,7 @@ const check = lazyCheck(exportPositionSchema);
 
 /** Reads the position; null where there is none that can be read: then the export begins with what comes. */
 export async function readPosition(file: string): Promise<ExportPosition | null> {
-  const bytes = await readPlainFile(file, 4096).catch(() => null);
-  return bytes === null ? null : parseChecked(new TextDecoder().decode(bytes), check);
+  return parseChecked(await readPlainText(file, 4096) ?? "", check);
 }
 
 /** Writes the position. It is made again where it is lost, so a failure is none of the export. */

@@ -1,3 +1,5 @@
+import { fieldsOrNone, parseJson } from "../../../plugin-sdk/json-fields.ts";
+
 /** Outcome of a request to a collector. `refused`: this body will never be taken. */
 export type Posted =
   | { state: "taken"; rejected: number }
@@ -74,13 +76,9 @@ async function readBeginning({ body }: Response): Promise<string> {
 
 /** A collector may take a body and reject some of it. */
 function rejectedIn(text: string): number {
-  try {
-    const { partialSuccess } = JSON.parse(text) as { partialSuccess?: Record<string, unknown> };
-    const count = Number(partialSuccess?.["rejectedSpans"] ?? partialSuccess?.["rejectedDataPoints"] ?? 0);
-    return Number.isSafeInteger(count) && count > 0 ? count : 0;
-  } catch {
-    return 0;
-  }
+  const said = fieldsOrNone(fieldsOrNone(parseJson(text))["partialSuccess"]);
+  const count = Number(said["rejectedSpans"] ?? said["rejectedDataPoints"] ?? 0);
+  return Number.isSafeInteger(count) && count > 0 ? count : 0;
 }
 
 function reasonOf(error: unknown): string {

@@ -17,7 +17,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { EventQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { Sequence } from "../../ground/platform/engine/sequence.ts";
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { derivedKey, type KeyedSessions } from "./idempotency.ts";
@@ -66,7 +66,7 @@ interface ConversationsDeps
 export class LocalConversations implements Conversations {
   readonly #deps: ConversationsDeps;
   /** Messages of one conversation are taken one after the other. */
-  readonly #orders = new Map<string, { sequence: Sequence; under: number }>();
+  readonly #orders = new Turns(1);
   /** Messages between two sessions. */
   readonly moved: MovedMessages;
   readonly #talks: KnownTalks;
@@ -214,14 +214,7 @@ export class LocalConversations implements Conversations {
 
   /** Runs an act on a conversation once those before it are over. */
   async #inOrder<T>(conversation: string, act: () => Promise<T>): Promise<T> {
-    const order = this.#orders.get(conversation) ?? { sequence: new Sequence(), under: 0 };
-    this.#orders.set(conversation, order);
-    order.under++;
-    try {
-      return await order.sequence.run(act);
-    } finally {
-      if (--order.under === 0) this.#orders.delete(conversation);
-    }
+    return await this.#orders.take(conversation, act);
   }
 
   async #begin(...message: Parameters<NextSessions["begin"]>): Promise<SaidMessage> {

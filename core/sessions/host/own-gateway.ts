@@ -4,7 +4,7 @@ import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../../ground/platform/engine/platform.ts";
 import { realpath } from "../../ground/platform/files/files.ts";
 import { basename, isAbsolute, isInside, join } from "../../ground/platform/files/paths.ts";
-import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
 import { agentPlaces, agentPrograms } from "../../ground/platform/places/key-places.ts";
 import { requestedWith } from "../../packages/permissions/requested-permissions.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
@@ -72,7 +72,7 @@ function withGateway(
 /** The text of a file that may be a link: folders of dotfiles are made of them. */
 async function textOf(file: string): Promise<string> {
   try {
-    return await readPlainText(await realpath(file), { maxBytes }) ?? "";
+    return await readPlainText(await realpath(file), maxBytes) ?? "";
   } catch {
     return "";
   }

@@ -1,3 +1,4 @@
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import type { AccessModeStatus } from "../../../plugin-sdk/access-modes.ts";
 import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
@@ -46,16 +47,16 @@ interface Posted {
  * for a while. There is an answer even if a probe fails or hangs.
  */
 export class AvailabilityBoard {
-  readonly #options: Required<BoardOptions>;
+  readonly #options: Required<Omit<BoardOptions, "atOnce">>;
   readonly #posted = new Map<string, Posted>();
   readonly #asking = new Map<string, Promise<Known>>();
   /** Adapters that failed during a probe: its answer may predate the failure. */
   readonly #doubted = new Set<string>();
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns: Turns;
 
   constructor({ probe, ttlMs, failureTtlMs = 10_000, atOnce = 4, deadlineMs = 30_000, now = Date.now }: BoardOptions) {
-    this.#options = { probe, ttlMs, failureTtlMs, atOnce, deadlineMs, now };
+    this.#options = { probe, ttlMs, failureTtlMs, deadlineMs, now };
+    this.#turns = new Turns(atOnce);
   }
 
   /** Returns the known state; asks again when it is too old or with `refresh`. */
@@ -108,9 +109,15 @@ export class AvailabilityBoard {
     return known;
   }
 
-  async #probe(adapterId: string): Promise<Probed> {
+  #probe(adapterId: string): Promise<Probed> {
+    return new Promise((answered, failed) => {
+      void this.#turns.take("probe", () => this.#probeNow(adapterId, answered)).catch(failed);
+    });
+  }
+
+  /** Probes; settles once the probe has ended, which may be long after its answer. */
+  async #probeNow(adapterId: string, answered: (answer: Probed) => void): Promise<void> {
     const { probe, deadlineMs, now } = this.#options;
-    await this.#turn();
     const started = now();
     const failed = (reason: string): Probed => {
       const report: AvailabilityReport = { availability: "unrunnable", reason };
@@ -123,21 +130,9 @@ export class AvailabilityBoard {
       (probed) => void (answer = probed),
       (error: unknown) => void (answer = failed(`Its probe failed: ${String(error)}`)),
     );
-    // An abandoned probe keeps its turn until it has ended: the limit is on programs, not promises.
-    void probing.finally(() => this.#endTurn());
     if (!(await within(probing, deadlineMs))) controller.abort();
-    return answer;
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#running >= this.#options.atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running++;
-  }
-
-  /** Gives the turn to the probe that waits longest. */
-  #endTurn(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#running--;
+    answered(answer);
+    // An abandoned probe keeps its turn until it has ended: the limit is on programs, not promises.
+    await probing;
   }
 }

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { parseRecord } from "../../ground/checks/read-record.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { absent } from "../../ground/errors/write-fault.ts";
-import { readdir, readFile, rename, rm, writeFile } from "../../ground/platform/files/files.ts";
-import { randomId } from "../../ground/platform/files/hash.ts";
+import { readdir, readFile } from "../../ground/platform/files/files.ts";
+import { swapFile } from "../../ground/platform/files/replace-file.ts";
 import { basename, join } from "../../ground/platform/files/paths.ts";
 import type { CountedSpan } from "./rolling-counts.ts";
 
@@ -58,12 +58,7 @@ export interface UseStore {
 
 /** Parses records that a host has written; null where the text is anything else. */
 export function parseUses(text: string): UseRecord[] | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(useRecordsSchema, value) ? value.uses : null;
-  } catch {
-    return null;
-  }
+  return parseRecord(text, useRecordsSchema)?.uses ?? null;
 }
 
 /** Formats records for {@link parseUses}. */
@@ -85,17 +80,7 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
       const others = parts.filter((name) => name !== basename(folder));
       return (await Promise.all(others.map((name) => read(join(root, name, fileName))))).flat();
     },
-    write: async (uses) => {
-      const file = join(folder, fileName);
-      const draft = `${file}.${randomId()}.tmp`;
-      try {
-        await writeFile(draft, usesText(uses), { mode: 0o600 });
-        await rename(draft, file);
-      } catch (error) {
-        await rm(draft, { force: true });
-        throw error;
-      }
-    },
+    write: (uses) => swapFile(join(folder, fileName), usesText(uses)),
   };
 }
 

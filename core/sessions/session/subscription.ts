@@ -117,22 +117,22 @@ export class Subscription implements BatchedEvents {
 
   /** Reads from the cursor on. Leaving the loop ends it. A generator would make three promises an event. */
   [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
-    this.#isRead = true;
-    return {
-      next: () => {
-        const ready = this.#take();
-        return ready === null ? this.#inTurn(() => this.#fill()) : Promise.resolve(ready);
-      },
-      return: () => Promise.resolve(this.#end()),
-    };
+    return this.#iterator(() => this.#take(), () => this.#fill());
   }
 
   batches(): AsyncIterator<EnvelopeBatch, void> {
+    return this.#iterator(() => this.#takeBatch(), () => this.#nextBatch());
+  }
+
+  #iterator<T>(
+    take: () => IteratorResult<T, void> | null,
+    fill: () => Promise<IteratorResult<T, void>>,
+  ): AsyncIterator<T, void> {
     this.#isRead = true;
     return {
       next: () => {
-        const ready = this.#takeBatch();
-        return ready === null ? this.#inTurn(() => this.#nextBatch()) : Promise.resolve(ready);
+        const ready = take();
+        return ready === null ? this.#inTurn(fill) : Promise.resolve(ready);
       },
       return: () => Promise.resolve(this.#end()),
     };

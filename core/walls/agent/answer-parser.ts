@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { isPacked, packedMark } from "../../ground/checks/packed-bytes.ts";
-import { BodyParser, endOfBody } from "./body-parser.ts";
+import { BodyParser, endOfBody, HeldBytes } from "./body-parser.ts";
 import { type AnswerHead, maxHeadBytes, parseAnswerHead, valuesOf } from "./http-head.ts";
 
 /** Takes the parts of an answer as they come. */
@@ -19,7 +19,7 @@ const mostInterim = 20;
 export class AnswerParser {
   readonly #method: string;
   readonly #taker: AnswerTaker;
-  #held: Buffer = Buffer.alloc(0);
+  readonly #held = new HeldBytes();
   #interim = 0;
   #body: BodyParser | null = null;
   /** The first bytes of the body. */
@@ -32,17 +32,7 @@ export class AnswerParser {
 
   /** @throws {BulkheadError} `network_error` for bytes that are no answer, or one that cannot be looked through */
   push(piece: Buffer): void {
-    let rest = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
-    this.#held = Buffer.alloc(0);
-    while (this.#body === null && rest.length > 0) {
-      const taken = this.#takeHead(rest);
-      if (taken === 0) {
-        // The piece may be a part of a buffer that is read into again.
-        this.#held = Buffer.from(rest);
-        return;
-      }
-      rest = rest.subarray(taken);
-    }
+    const rest = this.#held.push(piece, (bytes) => this.#body === null ? this.#takeHead(bytes) : null);
     this.#body?.push(rest);
   }
 

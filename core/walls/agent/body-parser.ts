@@ -13,12 +13,38 @@ interface BodyTaker {
 /** The next part of a body. */
 type Part = "bytes" | "all" | "chunk" | "chunk_bytes" | "chunk_end" | "trailer" | "nothing";
 
+/** Bytes that are parsed as they come; what is not whole yet waits for more. */
+export class HeldBytes {
+  #held: Buffer = Buffer.alloc(0);
+
+  /**
+   * Hands over all that is there, again and again without what was taken.
+   * @param take returns how many bytes it took: 0 while they are too few, null to take no more
+   * @returns the bytes that are left when it takes no more
+   */
+  push(piece: Buffer, take: (bytes: Buffer) => number | null): Buffer {
+    let rest = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
+    this.#held = Buffer.alloc(0);
+    while (rest.length > 0) {
+      const taken = take(rest);
+      if (taken === null) break;
+      if (taken === 0) {
+        // The piece may be a part of a buffer that is read into again.
+        this.#held = Buffer.from(rest);
+        return Buffer.alloc(0);
+      }
+      rest = rest.subarray(taken);
+    }
+    return rest;
+  }
+}
+
 /** Parses the body of one message (RFC 9112), whatever pieces it comes in. Trailers are dropped. */
 export class BodyParser {
   readonly #taker: BodyTaker;
   readonly #refused: (why: string) => Error;
   #part: Part;
-  #held: Buffer = Buffer.alloc(0);
+  readonly #held = new HeldBytes();
   #left = 0;
 
   /** @param options what a body is told to be that is none */
@@ -32,17 +58,7 @@ export class BodyParser {
 
   /** Takes the next bytes; those behind the body are left out. */
   push(piece: Buffer): void {
-    let rest = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
-    this.#held = Buffer.alloc(0);
-    while (rest.length > 0 && this.#part !== "nothing") {
-      const taken = this.#take(rest);
-      if (taken === 0) {
-        // The piece may be a part of a buffer that is read into again.
-        this.#held = Buffer.from(rest);
-        return;
-      }
-      rest = rest.subarray(taken);
-    }
+    this.#held.push(piece, (rest) => this.#part === "nothing" ? null : this.#take(rest));
   }
 
   /** The connection has ended; false when the body had not. */

@@ -1,5 +1,5 @@
 import { mkdir, readdir, stat, writeFile } from "../../ground/platform/files/files.ts";
-import { readPlainFile } from "../../ground/platform/files/plain-file.ts";
+import { readRealFile } from "../../ground/platform/files/read-plain-file.ts";
 import { dirname, join } from "../../ground/platform/files/paths.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
 
@@ -32,7 +32,7 @@ export function newBudget(): Budget {
 export async function copyPlain(from: string, to: string, { budget }: CopyScope): Promise<boolean> {
   if (budget.files < 1 || budget.bytes < 1) return false;
   budget.files -= 1;
-  const file = await readPlainFile(from, { maxBytes: Math.min(maxFileBytes, budget.bytes), isReal: true });
+  const file = await readRealFile(from, Math.min(maxFileBytes, budget.bytes));
   if (file === null) return false;
   budget.bytes -= file.bytes.byteLength;
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });

@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, realpath, stat } from "../../ground/platform/files/files.ts";
 import { agentPlaces } from "../../ground/platform/places/key-places.ts";
-import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
 import { basename, isBelow, isInside, join } from "../../ground/platform/files/paths.ts";
 import { agentLogins, type AgentRecord, agentRecords, mixedLogins, namedFolders } from "./agent-files.ts";
 import { approveSource, type LeftOut, type SourceRules } from "./approve-source.ts";
@@ -170,7 +170,7 @@ async function addFile(
   }
   const fields = tables.mixed.get(place);
   if (fields !== undefined) {
-    const before = await readPlainText(copy, { maxBytes: 1_000_000 });
+    const before = await readPlainText(copy, 1_000_000);
     if (before !== null) found.writeBacks.push({ copy, real, before, fields });
   }
   return true;

@@ -1,6 +1,6 @@
 import { readdir, writeFile } from "../../ground/platform/files/files.ts";
 import { basename, join } from "../../ground/platform/files/paths.ts";
-import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
 import { projectMarker } from "./kept-empty.ts";
 
 interface ProjectFolderOptions {
@@ -48,5 +48,5 @@ async function marks(folder: string, workdir: string): Promise<boolean> {
 }
 
 async function markedFor(folder: string): Promise<string | undefined> {
-  return (await readPlainText(join(folder, projectMarker), { maxBytes: 4096 }))?.trim();
+  return (await readPlainText(join(folder, projectMarker), 4096))?.trim();
 }

@@ -1,4 +1,5 @@
-import { readPlainText } from "../../ground/platform/files/plain-file.ts";
+import { fieldsOf, parseJson } from "../../../plugin-sdk/json-fields.ts";
+import { readPlainText, readRealFile } from "../../ground/platform/files/read-plain-file.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { lstat, realpath } from "../../ground/platform/files/files.ts";
 
@@ -19,10 +20,12 @@ const maxFieldBytes = 16_384;
 /** Writes the login of an agent back: fields that it changed and the person did not. Never throws. */
 export async function writeBack({ copy, real, before, fields }: WriteBack): Promise<void> {
   const [left, now] = await Promise.all([
-    readPlainText(copy, { maxBytes }),
-    readPlainText(real, { maxBytes, isReal: true }),
+    readPlainText(copy, maxBytes),
+    readRealFile(real, maxBytes),
   ]);
-  const [own, then, current] = [left, before, now].map(fieldsOf);
+  const [own, then, current] = [left ?? "", before, new TextDecoder().decode(now?.bytes)].map((text) => {
+    return fieldsOf(parseJson(text)) as Record<string, unknown> | null;
+  });
   if (!own || !then || !current) return;
   const changed = fields.filter((field) =>
     same(then[field], current[field]) && !same(then[field], own[field]) && isPlainLogin(own[field])
@@ -33,17 +36,6 @@ export async function writeBack({ copy, real, before, fields }: WriteBack): Prom
   if (await realpath(real).catch(() => null) !== real) return;
   const mode = await lstat(real).then((info) => info.mode & 0o777, () => 0o600);
   await replaceFile(real, JSON.stringify(current, null, 2), mode).catch(() => {});
-}
-
-function fieldsOf(text: string | null | undefined): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : null;
-  } catch {
-    return null;
-  }
 }
 
 function same(one: unknown, other: unknown): boolean {

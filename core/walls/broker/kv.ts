@@ -1,3 +1,4 @@
+import { Turns } from "../../ground/platform/engine/turns.ts";
 import { Type } from "@sinclair/typebox";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -41,16 +42,16 @@ const check = lazyCheck(fileSchema);
 type Store = Map<string, unknown>;
 
 /** One operation at a time for each plugin: its sessions share the file. */
-const queues = new Map<string, Promise<unknown>>();
+const turns = new Turns(1);
 
 async function withStore<T>(scope: BrokerScope, act: (store: Store) => T): Promise<T> {
   await demandKv(scope);
-  return inTurn(scope.options.dataDir, async () => act(await load(scope)));
+  return await turns.take(scope.options.dataDir, async () => act(await load(scope)));
 }
 
 async function change(scope: BrokerScope, act: (store: Store) => void): Promise<null> {
   await demandKv(scope);
-  return inTurn(scope.options.dataDir, async () => {
+  return await turns.take(scope.options.dataDir, async () => {
     const store = await load(scope);
     act(store);
     const text = JSON.stringify({ kv: 1, entries: [...store] });
@@ -92,17 +93,5 @@ async function readText(dataDir: string): Promise<string | null> {
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return null;
     throw error;
-  }
-}
-
-async function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
-  const before = queues.get(name) ?? Promise.resolve();
-  const turn = before.then(act, act);
-  const settled = turn.catch(() => {});
-  queues.set(name, settled);
-  try {
-    return await turn;
-  } finally {
-    if (queues.get(name) === settled) queues.delete(name);
   }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { Type } from "@sinclair/typebox";
 import { formatArgumentPattern, looksLikeOption } from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -222,8 +223,8 @@ type Server =
 function placeMcpServers({ options }: Pick<BrokerScope, "options">, text: string): string | null {
   const { mcpConfig } = options;
   if (!mcpConfig || !text.includes(mcpServerList)) return null;
-  const message = objectIn(text);
-  if (message === null) return null;
+  const message = parseJson(text);
+  if (typeof message !== "object" || message === null) return null;
   // Written by the host itself, from what its manifest's schema has let through.
   const { mcpServers } = JSON.parse(mcpConfig) as { mcpServers: Record<string, Server> };
   let found = false;
@@ -234,15 +235,6 @@ function placeMcpServers({ options }: Pick<BrokerScope, "options">, text: string
   });
   if (!found) return null;
   return text.endsWith("\n") ? `${filled}\n` : filled;
-}
-
-function objectIn(text: string): object | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function isStandIn(value: unknown): value is unknown[] {

@@ -1,7 +1,8 @@
+import { writeFiles } from "../../../ground/platform/files/write-files.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import { mkdir, writeFile } from "../../../ground/platform/files/files.ts";
+import { mkdir } from "../../../ground/platform/files/files.ts";
 import { runGit } from "../../../ground/platform/processes/git-program.ts";
-import { dirname, join } from "../../../ground/platform/files/paths.ts";
+import { join } from "../../../ground/platform/files/paths.ts";
 import { makeTemporaryFolder } from "../../../ground/platform/files/temporary-folder.ts";
 import { removeTree } from "../../../ground/platform/files/remove-tree.ts";
 
@@ -69,10 +70,7 @@ export async function makeDemoPlace(): Promise<DemoPlace> {
 }
 
 async function fillRepository(repository: string, home: string): Promise<void> {
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(repository, name)), { recursive: true });
-    await writeFile(join(repository, name), text);
-  }
+  await writeFiles(repository, files);
   await git(["-c", "init.defaultBranch=main", "init", "--quiet"], { repository, home });
   await git(["add", "."], { repository, home });
   await git(["commit", "--quiet", "--message", "Count what lives in a rock pool"], { repository, home });

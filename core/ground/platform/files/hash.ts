@@ -1,6 +1,12 @@
+import { crc32 as crc32Of } from "node:zlib";
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto";
 import { nextTurn } from "../engine/next-turn.ts";
+
+/** CRC-32 of bytes, as gzip has it. */
+export function crc32(data: Uint8Array): number {
+  return crc32Of(data);
+}
 
 /** Hex SHA-256 of a text or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {

@@ -6,13 +6,26 @@ import { tellRefusal } from "../state/write-faults.ts";
  * Writes or replaces a file whole or not at all. The folder must exist.
  * @param mode default: only this user may read it
  */
-export async function replaceFile(file: string, text: string, mode = 0o600): Promise<void> {
+export async function replaceFile(file: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
+  await replace(file, content, { mode, isSynced: true });
+}
+
+/** As {@link replaceFile}, for what can be lost with the machine: it does not wait for the disk. */
+export async function swapFile(file: string, content: string | Uint8Array): Promise<void> {
+  await replace(file, content, { mode: 0o600, isSynced: false });
+}
+
+async function replace(
+  file: string,
+  content: string | Uint8Array,
+  { mode, isSynced }: { mode: number; isSynced: boolean },
+): Promise<void> {
   const draft = `${file}.${randomId()}.tmp`;
   try {
     const opened = await open(draft, "wx", mode);
     try {
-      await opened.writeFile(text);
-      await opened.sync();
+      await opened.writeFile(content);
+      if (isSynced) await opened.sync();
     } finally {
       await opened.close();
     }

@@ -9,11 +9,18 @@ export function bytesOfBase64(base64: string): Uint8Array | null {
   return bytes.toString("base64") === base64 ? bytes : null;
 }
 
-/** Bytes as text where that gives the very same bytes back, else in base64. */
-export function textOrBase64(bytes: Uint8Array): TextOrBase64 {
+/** The text that gives the very same bytes back; null where they are not UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | null {
   try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
+    return null;
   }
+}
+
+/** Bytes as text where they are UTF-8, else in base64. */
+export function textOrBase64(bytes: Uint8Array): TextOrBase64 {
+  const text = utf8Text(bytes);
+  if (text !== null) return { text };
+  return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
 }

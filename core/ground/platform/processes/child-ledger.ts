@@ -1,3 +1,4 @@
+import { parseJson } from "../../../../plugin-sdk/json-fields.ts";
 import { closeSync, openSync, renameSync, writeSync } from "node:fs";
 import { readFile, rm } from "../files/files.ts";
 import { randomId } from "../files/hash.ts";
@@ -126,12 +127,8 @@ function rootsOf(children: readonly LedgerChild[]): { pid: number; startTime: st
 /** Parses the lines; the last may be cut off, and an unknown line is skipped. */
 function parse(text: string): (LedgerHead | LedgerChild)[] {
   return text.split("\n").flatMap((line) => {
-    try {
-      const value: unknown = JSON.parse(line);
-      return isHead(value) || isChild(value) ? [value] : [];
-    } catch {
-      return [];
-    }
+    const value = parseJson(line);
+    return isHead(value) || isChild(value) ? [value] : [];
   });
 }
 

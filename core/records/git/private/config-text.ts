@@ -66,7 +66,8 @@ export function configText(entries: readonly ConfigEntry[]): string {
   }).join("");
 }
 
-function quoted(value: string): string {
+/** Writes a value between quotes. */
+export function quoted(value: string): string {
   return `"${value.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
 }
 

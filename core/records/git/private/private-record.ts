@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { parseRecord } from "../../../ground/checks/read-record.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
-import { readFile, rename, writeFile } from "../../../ground/platform/files/files.ts";
+import { readFile } from "../../../ground/platform/files/files.ts";
+import { swapFile } from "../../../ground/platform/files/replace-file.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 
 /** One repository for which a session has a private git folder, as the host wrote it down before the agent began. */
@@ -65,17 +66,10 @@ const fileName = "record.json";
 
 /** Writes the record into the session's folder. It must outlive the host's process, not the machine: nothing is synced. */
 export async function writePrivateRecord(folder: string, record: PrivateRecord): Promise<void> {
-  const draft = join(folder, `${fileName}.tmp`);
-  await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
-  await rename(draft, join(folder, fileName));
+  await swapFile(join(folder, fileName), JSON.stringify(record));
 }
 
 /** Reads the record of a session's folder; null where it was never written whole. */
 export async function readPrivateRecord(folder: string): Promise<PrivateRecord | null> {
-  try {
-    const value: unknown = JSON.parse(await readFile(join(folder, fileName), "utf8"));
-    return Value.Check(schema, value) ? value : null;
-  } catch {
-    return null;
-  }
+  return parseRecord(await readFile(join(folder, fileName), "utf8").catch(() => ""), schema);
 }

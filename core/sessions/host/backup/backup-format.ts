@@ -1,3 +1,4 @@
+import { parseJson } from "../../../../plugin-sdk/json-fields.ts";
 import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
@@ -80,7 +81,7 @@ export async function readBackupIndex(folder: string): Promise<BackupIndex> {
       });
     },
   );
-  const index = parsed(text);
+  const index = parseJson(text);
   const isSafe = (name: string) => name.split("/").every((part) => part !== ".." && part !== ".");
   if (Check(indexSchema, index) && index.files.every(({ name }) => isSafe(name))) return index;
   throw new BulkheadError(
@@ -90,12 +91,4 @@ export async function readBackupIndex(folder: string): Promise<BackupIndex> {
       hint: "Use the version of Bulkhead that made it.",
     },
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

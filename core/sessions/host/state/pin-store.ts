@@ -1,13 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { parseRecord } from "../../../ground/checks/read-record.ts";
+import { swapFile } from "../../../ground/platform/files/replace-file.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { BinaryPin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { BinaryPins } from "../../../walls/broker/binary-pins.ts";
 import { markOf } from "../../../ground/platform/files/file-mark.ts";
 import { absent } from "../../../ground/errors/write-fault.ts";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../../ground/platform/files/files.ts";
-import { randomId, sha256Hex } from "../../../ground/platform/files/hash.ts";
+import { mkdir, readdir, readFile } from "../../../ground/platform/files/files.ts";
+import { sha256Hex } from "../../../ground/platform/files/hash.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 
 const path = Type.String({ minLength: 1, maxLength: 4096 });
@@ -65,14 +66,7 @@ function pinsIn(folder: string, known: Map<string, KnownPin>): BinaryPins {
 
   async function write(pin: BinaryPin): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const draft = join(folder, `${randomId()}.tmp`);
-    try {
-      await writeFile(draft, JSON.stringify(pin), { mode: 0o600 });
-      await rename(draft, fileOf(pin.binary));
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
+    await swapFile(fileOf(pin.binary), JSON.stringify(pin));
   }
 
   async function list(): Promise<BinaryPin[]> {
@@ -91,10 +85,5 @@ async function readPin(file: string): Promise<BinaryPin | null | undefined> {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     return absent(error);
   }
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(binaryPinSchema, value) ? value : null;
-  } catch {
-    return null;
-  }
+  return parseRecord(text, binaryPinSchema);
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../../plugin-sdk/json-fields.ts";
 import type { Buffer } from "node:buffer";
 import { GrownBytes } from "../../../ground/platform/files/grown-bytes.ts";
 
@@ -144,18 +145,10 @@ export class JsonScan {
     this.#keep(rest);
     const { path, bytes } = this.#taking!;
     this.#taking = null;
-    this.#found(path, bytes === null ? undefined : parsed(new TextDecoder().decode(bytes.take())));
+    this.#found(path, bytes === null ? undefined : parseJson(new TextDecoder().decode(bytes.take())));
   }
 }
 
 function unescaped(key: string): string {
-  return key.includes("\\") ? String(parsed(`"${key}"`)) : key;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return key.includes("\\") ? String(parseJson(`"${key}"`)) : key;
 }

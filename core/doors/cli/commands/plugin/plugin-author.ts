@@ -1,3 +1,4 @@
+import { writeFiles } from "../../../../ground/platform/files/write-files.ts";
 import { type Command, Option } from "commander";
 import { type TemplateName, templateNames, templateUses } from "../../../../kit/author/templates.ts";
 import { type Bind, examples, type Invocation, tell } from "../../command.ts";
@@ -211,7 +212,10 @@ async function pluginPack(call: Invocation): Promise<number> {
   const file = join(out, fileName);
   await mkdir(out, { recursive: true });
   await writeFile(file, tarball);
-  if (typeof options["unpacked"] === "string") await writeUnder(resolve(terminal.cwd, options["unpacked"]), files);
+  if (typeof options["unpacked"] === "string") {
+    const unpacked = new Map(files.map(({ path, bytes }) => [path, bytes]));
+    await writeFiles(resolve(terminal.cwd, options["unpacked"]), unpacked);
+  }
   const rows = files.map(({ path, bytes }) => ({ path, bytes: bytes.length }));
   const report = {
     plugin_id: manifest.id,
@@ -244,13 +248,6 @@ function jsrLines(folder: string, notForJsr: string | null): string[] {
     `  (cd ${folder} && deno publish)`,
     "From JSR programs can import it. Hosts install plugins from npm registries, tarballs, folders and git alone.",
   ];
-}
-
-async function writeUnder(root: string, files: readonly { path: string; bytes: Uint8Array }[]): Promise<void> {
-  for (const { path, bytes } of files) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), bytes);
-  }
 }
 
 /** Loads the plugin behind its walls: those who install a package must get what its manifest says. */
