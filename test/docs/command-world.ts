@@ -74,6 +74,12 @@ async function writeProject(project: string): Promise<void> {
     manifest: `capabilities: { code_review: true }
 accepts: [continue_from, continue_at, fork, effort, model, images, files]
 reports: [cost, tokens, turns, permissions]
+access_modes:
+  - type: api
+    enabled: true
+    model: m
+    max_tokens: 1000
+    pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: USD }
 config:
   type: object
   properties: { tone: { type: string }, sandbox: { type: string }, report: { type: string } }

@@ -46,8 +46,7 @@ const answer = named("FarAnswer", Type.Object({ call_id: text, call: maybe(count
 export const markRoute: ApiRoute = route({
   id: "sessionMarks",
   at: "GET /v1/sessions/{id}/marks",
-  summary:
-    "count what was said, called, edited, asked and what failed, by groups of events; find plan and agents",
+  summary: "count what was said, called, edited, asked and what failed, by groups of events; find plan and agents",
   scope: "own",
   query,
   answers: ok(
