@@ -120,3 +120,17 @@ export function absent(error: unknown): null {
   if (unreadNow.has(codeOf(error))) throw error;
   return null;
 }
+
+/** Whether an error says that nothing is at a path, or that the way to it is none. */
+export function isMissing(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+}
+
+/**
+ * Takes the error of a file that need not be there: null stands for one that is missing.
+ * @throws any other error
+ */
+export function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null;
+  throw error;
+}

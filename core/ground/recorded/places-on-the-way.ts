@@ -1,3 +1,4 @@
+import { isMissing } from "../errors/write-fault.ts";
 import { lstat, readlink, realpath } from "../platform/files/files.ts";
 import { dirname, isInside, join, resolve, sep } from "../platform/files/paths.ts";
 
@@ -41,10 +42,6 @@ async function isPlain(path: string): Promise<boolean> {
     lstat(path).then(() => true, () => false),
   ]);
   return above === folder && !isLink;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 /** How a path is reached, as far as those matter who may write a folder. */

@@ -1,3 +1,4 @@
+import { isMissing } from "../../ground/errors/write-fault.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat, readdir, stat } from "../../ground/platform/files/files.ts";
 import { sha512Integrity } from "../../ground/platform/files/hash.ts";
@@ -206,7 +207,8 @@ async function names(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (cause) {
-    const missing = cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR");
-    throw new BulkheadError(missing ? "not_found" : "io_error", `Cannot read the plugin in ${folder}.`, { cause });
+    throw new BulkheadError(isMissing(cause) ? "not_found" : "io_error", `Cannot read the plugin in ${folder}.`, {
+      cause,
+    });
   }
 }

@@ -1,3 +1,4 @@
+import { nullIfMissing } from "../../ground/errors/write-fault.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import { digestFile } from "../../ground/platform/files/file-digest.ts";
@@ -72,8 +73,7 @@ async function hashFolder(folder: string): Promise<Record<string, string> | null
     await visit("");
     return Object.fromEntries(hashes);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
+    return nullIfMissing(error);
   }
 }
 

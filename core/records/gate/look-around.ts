@@ -1,3 +1,4 @@
+import { isMissing } from "../../ground/errors/write-fault.ts";
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "../../ground/platform/files/files-at-once.ts";
 import { type GitPart, leadsBack, partOfGit, type PlaceInGit, runsPrograms } from "./git-folder.ts";
 import { installFiles, installScripts, packageBytes } from "./install-scripts.ts";
@@ -109,7 +110,7 @@ class Look {
     try {
       names = readdirSync(this.#at(place.path));
     } catch (error) {
-      if (!isGone(error)) this.#unseen(place.path, place);
+      if (!isMissing(error)) this.#unseen(place.path, place);
       return [];
     }
     const entries: Entry[] = [];
@@ -136,7 +137,7 @@ class Look {
       return plainStat(this.#at(path));
     } catch (error) {
       // A name that is not UTF-8 cannot be asked for.
-      if (!isGone(error) || path.includes("\ufffd")) this.#unseen(path, place);
+      if (!isMissing(error) || path.includes("\ufffd")) this.#unseen(path, place);
       return null;
     }
   }
@@ -325,10 +326,4 @@ function typeOf(facts: Facts): FoundEntry["type"] {
 /** Reads the facts of an entry; a link is not followed. */
 function plainStat(path: string) {
   return lstatSync(path);
-}
-
-/** Whether an error says that an entry is no longer there. */
-function isGone(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : null;
-  return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -1,3 +1,4 @@
+import { isMissing } from "../../ground/errors/write-fault.ts";
 import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 import { lstat } from "../../ground/platform/files/files.ts";
 import { dirname, join } from "../../ground/platform/files/paths.ts";
@@ -15,8 +16,7 @@ export async function lookAt(path: string): Promise<Awaited<ReturnType<typeof ls
   try {
     return await lstat(path);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    return code === "ENOENT" || code === "ENOTDIR" ? null : "unreadable";
+    return isMissing(error) ? null : "unreadable";
   }
 }
 

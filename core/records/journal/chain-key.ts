@@ -1,3 +1,4 @@
+import { codeOf } from "../../ground/errors/write-fault.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readFile, rename } from "../../ground/platform/files/files.ts";
 import { randomKey } from "../../ground/platform/files/hash.ts";
@@ -26,7 +27,7 @@ export async function findChainKey(file: string, { mend }: { mend: boolean }): P
   try {
     return { key: await readChainKey(file), state: "found" };
   } catch (error) {
-    if (isCode(error, "ENOENT")) return { key: randomKey(), state: "new" };
+    if (codeOf(error) === "ENOENT") return { key: randomKey(), state: "new" };
     if (!mend || !(error instanceof BulkheadError)) throw error;
     await rename(file, `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`);
     return { key: randomKey(), state: "damaged" };
@@ -44,13 +45,9 @@ export async function writeChainKey(file: string, key: Uint8Array): Promise<Uint
     await syncFolder(dirname(file));
     return key;
   } catch (error) {
-    if (isCode(error, "EEXIST")) return await readChainKey(file);
+    if (codeOf(error) === "EEXIST") return await readChainKey(file);
     throw error;
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }
 
 /**

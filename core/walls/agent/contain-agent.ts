@@ -1,10 +1,11 @@
-import { access, mkdir, rename, writeFile } from "node:fs/promises";
+import { swapFile } from "../../ground/platform/files/replace-file.ts";
+import { access, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findBubblewrap, ownNamespaces } from "../../ground/platform/os-walls/bubblewrap.ts";
 import type { Command, ProbedWall } from "../../ground/platform/os-walls/os-wall.ts";
 import type { AgentView } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
-import { randomId, sha256Hex } from "../../ground/platform/files/hash.ts";
+import { sha256Hex } from "../../ground/platform/files/hash.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
 import { viewMounts } from "./view-mounts.ts";
 import { probeOsWalls } from "../../ground/platform/os-walls/probe.ts";
@@ -73,9 +74,7 @@ function nameFilter(bytes: Uint8Array | null): { name: string; bytes: Uint8Array
 /** A session that starts meanwhile finds the whole filter or none. */
 async function writeFilter(file: string, bytes: Uint8Array): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomId()}`;
-  await writeFile(draft, bytes, { mode: 0o600 });
-  await rename(draft, file);
+  await swapFile(file, bytes);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { nullIfMissing } from "../../ground/errors/write-fault.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import { lstat, readdir } from "../../ground/platform/files/files.ts";
@@ -98,26 +99,12 @@ async function measure(folder: string): Promise<Count> {
   const count: Count = { bytes: 0, entries: 0, measuredAt: performance.now() };
   const folders = [folder];
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
-    for (const entry of await readdir(at, { withFileTypes: true }).catch(ignoreMissing)) {
+    for (const entry of await readdir(at, { withFileTypes: true }).catch(nullIfMissing) ?? []) {
       const path = join(at, entry.name);
       count.entries += 1;
       if (entry.isDirectory()) folders.push(path);
-      else count.bytes += await lstat(path).then(({ size }) => size, ignoreGone);
+      else count.bytes += (await lstat(path).catch(nullIfMissing))?.size ?? 0;
     }
   }
   return count;
-}
-
-function ignoreMissing(error: unknown): [] {
-  if (isMissing(error)) return [];
-  throw error;
-}
-
-function ignoreGone(error: unknown): 0 {
-  if (isMissing(error)) return 0;
-  throw error;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }

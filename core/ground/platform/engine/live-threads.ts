@@ -1,3 +1,5 @@
+import { sleep } from "./wait.ts";
+
 /** The part of a worker thread needed to end it. */
 interface LiveThread {
   once(event: "exit", take: () => void): unknown;
@@ -21,6 +23,6 @@ export function liveThreads(): number {
 export async function endThreads(ms: number): Promise<boolean> {
   for (const thread of live) void Promise.resolve(thread.terminate()).catch(() => {});
   const until = performance.now() + ms;
-  while (live.size > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
+  while (live.size > 0 && performance.now() < until) await sleep(10);
   return live.size === 0;
 }

@@ -1,3 +1,4 @@
+import { nullIfMissing } from "../../errors/write-fault.ts";
 import type { Stats } from "node:fs";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
@@ -9,15 +10,8 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
  * @throws {BulkheadError} `io_error` for anything that is no plain file; else the file system's errors
  */
 export async function copyWithTime(from: string, to: string): Promise<Stats | null> {
-  let original: FileHandle;
-  try {
-    original = await open(from, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
-      return null;
-    }
-    throw error;
-  }
+  const original = await open(from, constants.O_RDONLY | constants.O_NONBLOCK).catch(nullIfMissing);
+  if (original === null) return null;
   try {
     const found = await original.stat();
     if (!found.isFile()) throw new BulkheadError("io_error", `Cannot copy "${from}": it is no plain file.`);

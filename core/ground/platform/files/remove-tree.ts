@@ -1,3 +1,4 @@
+import { codeOf } from "../../errors/write-fault.ts";
 import { lstat, readFile, realpath, rm, rmdir, unlink } from "node:fs/promises";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { isInside } from "./paths.ts";
@@ -74,10 +75,6 @@ async function isEntryRemoved(path: string, room: Room): Promise<boolean> {
 
 function isUnlinked(path: string): Promise<boolean> {
   return unlink(path).then(() => true, () => false);
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : "unknown";
 }
 
 /** Programs of this process that remove large trees, at once. */

@@ -1,3 +1,4 @@
+import { joinBytes } from "./join-bytes.ts";
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { startBackgroundTimer } from "../engine/background-timer.ts";
 import { tellRefusal } from "../state/write-faults.ts";
@@ -33,7 +34,7 @@ export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileO
     write(text) {
       const piece = new TextEncoder().encode(text);
       if (waiting.length > 0 && waiting.length + piece.length > mostWaiting) return;
-      waiting = joined(waiting, piece);
+      waiting = joinBytes([waiting, piece]);
       writeWaiting();
     },
     close() {
@@ -71,13 +72,6 @@ export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileO
     bytes = fstatSync(handle).size;
     closeSync(full);
   }
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
-  return both;
 }
 
 function moveIfThere(from: string, to: string): void {

@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { absent } from "../../errors/write-fault.ts";
+import { absent, isMissing } from "../../errors/write-fault.ts";
 import { randomId } from "./hash.ts";
 import { tellRefusal } from "../state/write-faults.ts";
 
@@ -42,7 +42,7 @@ export function isThere(path: string): boolean {
     lstatSync(path);
     return true;
   } catch (error) {
-    return !(error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"));
+    return !isMissing(error);
   }
 }
 

@@ -1,3 +1,4 @@
+import { listening, portOf } from "./listening.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
@@ -49,17 +50,6 @@ export async function startEscapeServers(answer: string, folder: string): Promis
     victimLives: () => victim.exitCode === null && victim.signalCode === null,
     close: () => close([tcp, allowed, unix, abstract], udp, victim),
   };
-}
-
-async function listening(server: Server, where: { port: number; host: string } | { path: string }): Promise<void> {
-  const ready = once(server, "listening");
-  server.listen(where);
-  await ready;
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function close(servers: readonly Server[], udp: UdpSocket, victim: ChildProcess): Promise<void> {

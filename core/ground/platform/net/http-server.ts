@@ -1,3 +1,4 @@
+import { portOf } from "./listening.ts";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -151,8 +152,7 @@ function refuseBroken(error: Error & { code?: string }, socket: Socket): void {
 
 async function listenTcp(server: Server, { host, port }: { host: string; port: number }): Promise<ListenAt> {
   await listening(server, `${host}:${port}`, () => server.listen(port, host));
-  const address = server.address();
-  return { kind: "tcp", host, port: typeof address === "object" && address !== null ? address.port : port };
+  return { kind: "tcp", host, port: portOf(server) };
 }
 
 /** Makes the socket in a folder that only this user can enter, and moves it to its place after setting its own mode. */

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { listening, portOf } from "./listening.ts";
 import { createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 
@@ -24,11 +24,8 @@ export async function startKeyEcho({ key, base }: { key: string; base: string })
       if (text.includes("\r\n\r\n")) answer(socket, { head: text, key, base });
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return { port, close: () => void server.close() };
+  await listening(server, { port: 0, host: "127.0.0.1" });
+  return { port: portOf(server), close: () => void server.close() };
 }
 
 function answer(socket: Socket, { head, key, base }: { head: string; key: string; base: string }): void {

@@ -1,3 +1,4 @@
+import { listening, portOf } from "./listening.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSocketServer } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -39,13 +40,9 @@ export async function startLoopback(
 
 /** Lets a server listen on any free port of 127.0.0.1. Closing it cuts open connections. */
 export async function onLoopback(server: Server): Promise<Pick<LoopbackServer, "port" | "close">> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
+  await listening(server, { port: 0, host: "127.0.0.1" });
   return {
-    port: typeof address === "object" && address !== null ? address.port : 0,
+    port: portOf(server),
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
@@ -79,10 +76,7 @@ function drained(response: ServerResponse): Promise<void> {
 /** Puts a listening socket into the file system; returns its removal. */
 export async function listenAt(path: string): Promise<() => Promise<void>> {
   const server = createSocketServer((socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
+  await listening(server, { path });
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 

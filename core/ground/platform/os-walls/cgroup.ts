@@ -1,5 +1,6 @@
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { sleep } from "../engine/wait.ts";
 import { randomId } from "../files/hash.ts";
 import type { Command, Confinement, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
 import { tryProgram } from "./try-program.ts";
@@ -93,7 +94,7 @@ async function removeGroup(group: string): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
     const removed = await rmdir(group).then(() => true, (error: { code?: string }) => error.code === "ENOENT");
     if (removed) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(10);
   }
 }
 

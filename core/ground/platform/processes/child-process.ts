@@ -1,3 +1,4 @@
+import { codeOf } from "../../errors/write-fault.ts";
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
@@ -165,7 +166,7 @@ async function start(command: Command, options: SpawnChildOptions): Promise<Star
 
 /** Finds the place before which the launcher met a link. */
 async function withPlace(error: unknown, { view }: Command): Promise<unknown> {
-  if (view === undefined || systemCode(error) !== "ELOOP") return error;
+  if (view === undefined || codeOf(error) !== "ELOOP") return error;
   return await verifyMounts(view).then(() => error, (found: unknown) => found);
 }
 
@@ -240,7 +241,7 @@ function write(stdin: Writable | null, { text, name }: { text: string; name: str
 }
 
 function spawnError(file: string, cause: unknown): BulkheadError {
-  const code = systemCode(cause);
+  const code = codeOf(cause) || "unknown";
   if (code === "ENOENT") {
     return new BulkheadError("binary_missing", `Cannot start "${file}": the program was not found.`, { cause });
   }
@@ -266,10 +267,6 @@ function spawnError(file: string, cause: unknown): BulkheadError {
     });
   }
   return new BulkheadError("io_error", `Cannot start "${file}": the system refused it (${code}).`, { cause });
-}
-
-function systemCode(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
 }
 
 /** How a program in a container ended: the container ends with 128 + n where signal n ended the program. */

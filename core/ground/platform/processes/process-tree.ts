@@ -1,4 +1,5 @@
 import process from "node:process";
+import { sleep } from "../engine/wait.ts";
 import { descendantsOf, type FirstProcess } from "./process-space.ts";
 import { listProcesses, type MarkedRow, type ProcessRow, readRow } from "./process-rows.ts";
 
@@ -225,8 +226,4 @@ function send(pid: number, name: "SIGTERM" | "SIGKILL"): void {
   } catch {
     // It is gone already, or belongs to another user: ignore the failure.
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

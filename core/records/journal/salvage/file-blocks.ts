@@ -1,3 +1,4 @@
+import { nullIfMissing } from "../../../ground/errors/write-fault.ts";
 import { open } from "../../../ground/platform/files/files.ts";
 
 const blockBytes = 256 * 1024;
@@ -19,10 +20,7 @@ export class FileBlocks {
 
   /** Opens a file; one that is not there has no bytes. */
   static async open(path: string): Promise<FileBlocks> {
-    const file = await open(path, "r").catch((error: unknown) => {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-      throw error;
-    });
+    const file = await open(path, "r").catch(nullIfMissing);
     return new FileBlocks(file, file === null ? 0 : (await file.stat()).size);
   }
 

@@ -1,3 +1,4 @@
+import { nullIfMissing } from "../../../ground/errors/write-fault.ts";
 import { open, rename, rm } from "../../../ground/platform/files/files.ts";
 import { dirname } from "../../../ground/platform/files/paths.ts";
 import { openSqlite } from "../../../ground/platform/state/sqlite.ts";
@@ -129,9 +130,7 @@ async function moveIn(file: string, aside: string | null): Promise<string> {
   await draft.sync().finally(() => draft.close());
   const to = aside ?? asidePath(file, new Date().toISOString());
   for (const end of ["-wal", "-shm", ""]) {
-    await rename(`${file}${end}`, `${to}${end}`).catch((error: unknown) => {
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
-    });
+    await rename(`${file}${end}`, `${to}${end}`).catch(nullIfMissing);
   }
   await rename(repairedFile(file), file);
   await syncFolder(dirname(file));

@@ -7,7 +7,7 @@ import {
   type Part,
   type StoredAttachment,
 } from "../../../../plugin-sdk/messages.ts";
-import { codeOf, writeFault } from "../../../ground/errors/write-fault.ts";
+import { codeOf, isMissing, writeFault } from "../../../ground/errors/write-fault.ts";
 import { digestFile } from "../../../ground/platform/files/file-digest.ts";
 import { constants, lstat, mkdir, open, readdir, rename, rm, writeFile } from "../../../ground/platform/files/files.ts";
 import { randomId, sha256Hex, sha256HexInTurns } from "../../../ground/platform/files/hash.ts";
@@ -119,7 +119,7 @@ export class AttachmentStore {
     for (const { sha256 } of parts) {
       const folder = join(this.#folder, sha256);
       await writeFile(join(folder, `in.${nameOf(sessionId)}`), "", { mode: 0o600 }).catch((error: unknown) => {
-        throw isAbsent(error) ? unknown(sha256) : this.#ioError("Cannot note an attachment", error);
+        throw isMissing(error) ? unknown(sha256) : this.#ioError("Cannot note an attachment", error);
       });
       if (await headOf(this.#content(sha256)) === null) throw unknown(sha256);
       await rename(join(folder, `up.${key}`), join(folder, `by.${key}`)).catch(() => {});
@@ -202,7 +202,7 @@ export class AttachmentStore {
         await writeFile(join(folder, `up.${key}`), "", { mode: 0o600 });
         return await rename(draft, this.#content(sha256));
       } catch (error) {
-        if (tries === 0 || !isAbsent(error)) throw error;
+        if (tries === 0 || !isMissing(error)) throw error;
       }
     }
   }
@@ -338,10 +338,6 @@ function nameOf(sessionId: string): string {
 
 function isHash(name: string): boolean {
   return /^[0-9a-f]{64}$/.test(name);
-}
-
-function isAbsent(error: unknown): boolean {
-  return codeOf(error) === "ENOENT";
 }
 
 function add(sums: Map<string, number>, key: string, bytes: number): void {

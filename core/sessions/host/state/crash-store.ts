@@ -4,7 +4,7 @@ import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { CrashRecord } from "../../../../plugin-sdk/plugin-report.ts";
 import type { CrashStore } from "../../../walls/pool/plugin-health.ts";
-import { absent } from "../../../ground/errors/write-fault.ts";
+import { absent, nullIfMissing } from "../../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile, rm } from "../../../ground/platform/files/files.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
 import { replaceFile } from "../../../ground/platform/files/replace-file.ts";
@@ -43,15 +43,8 @@ export function openCrashFiles(folder: string): CrashFiles {
   return { read, write, quarantined, remove };
 
   async function read(pluginId: string): Promise<CrashRecord | null> {
-    let text: string;
-    try {
-      text = await readFile(fileOf(pluginId), "utf8");
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-      throw error;
-    }
     // A half-written file counts as empty.
-    return parseChecked(text, check);
+    return parseChecked(await readFile(fileOf(pluginId), "utf8").catch(nullIfMissing) ?? "", check);
   }
 
   async function write(record: CrashRecord): Promise<void> {

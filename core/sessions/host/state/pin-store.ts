@@ -6,7 +6,7 @@ import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts
 import type { BinaryPin } from "../../../../plugin-sdk/plugin-report.ts";
 import type { BinaryPins } from "../../../walls/broker/binary-pins.ts";
 import { markOf } from "../../../ground/platform/files/file-mark.ts";
-import { absent } from "../../../ground/errors/write-fault.ts";
+import { absent, isMissing } from "../../../ground/errors/write-fault.ts";
 import { mkdir, readdir, readFile } from "../../../ground/platform/files/files.ts";
 import { sha256Hex } from "../../../ground/platform/files/hash.ts";
 import { join } from "../../../ground/platform/files/paths.ts";
@@ -78,12 +78,6 @@ function pinsIn(folder: string, known: Map<string, KnownPin>): BinaryPins {
 
 /** Returns undefined when there is no such file, null when it is unreadable or damaged. */
 async function readPin(file: string): Promise<BinaryPin | null | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    return absent(error);
-  }
-  return parseRecord(text, binaryPinSchema);
+  const text = await readFile(file, "utf8").catch((error: unknown) => isMissing(error) ? undefined : absent(error));
+  return typeof text === "string" ? parseRecord(text, binaryPinSchema) : text;
 }
