@@ -113,7 +113,8 @@ const side = (of: Page) => of.getByRole("complementary", { name: "About this ses
 const own = (of: Page) => side(of).getByRole("group", { name: "Budget of this session" });
 
 test("a session shows what is spent of its own budget, and by whose figures", async () => {
-  const request = { workdir: host.workdir, prompt: "Work on a budget", budget: { cost: 1, tokens: 20_000 } };
+  const budget = { cost: 1, tokens: 20_000 };
+  const request = { workdir: host.workdir, prompt: "Work on a budget", budget, best_effort: true };
   const session = await host.client.start(request, { adapter: "works" });
   await session.result();
   await opened.go(`#/sessions/${session.id}`);

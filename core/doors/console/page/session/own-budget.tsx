@@ -19,7 +19,8 @@ interface OwnBudgetProps {
 
 /** The budget of a session itself: what is spent of it, and whose figures hold it. Nothing where it has none. */
 export function OwnBudget({ effective: { budget, budget_basis, unenforced }, spent }: OwnBudgetProps) {
-  const unheld = unenforced.filter((field) => field.startsWith("budget"));
+  const held = Object.keys(budget ?? {}).map((name) => `budget.${name}`);
+  const unheld = unenforced.filter((field) => field.startsWith("budget") && !held.includes(field));
   if (budget === null && unheld.length === 0) return null;
   const { cost, tokens, turns, tool_calls } = budget ?? {};
   const money = (amount: number) => formatCost(amount, spent?.currency ?? "USD");
