@@ -3,7 +3,7 @@ import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
 import type { SessionPlacement } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { sleep, wait } from "../../ground/platform/engine/wait.ts";
+import { sleep, untilAborted, wait } from "../../ground/platform/engine/wait.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { MachineFacts, OfferedAgent } from "./machine.ts";
@@ -110,7 +110,7 @@ export class WorkQueue {
   /** Hears what waits, and takes sessions that fit this machine until the signal aborts. */
   async serve(host: Host, { signal, closing }: { signal: AbortSignal; closing: AbortSignal }): Promise<void> {
     const following = this.#stream.follow(closing);
-    await Promise.race([this.#stream.caughtUp, aborted(signal)]);
+    await Promise.race([this.#stream.caughtUp, untilAborted(signal)]);
     while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (this.#wake = resolve));
       const next = await this.#next(host).catch(() => null);
@@ -258,13 +258,6 @@ function claimIn(text: string): RunOf & { client: string } | null {
   const [, machine, run, client] = /^([a-z0-9][a-z0-9-]{0,31}) ([0-9a-zA-Z_-]{1,256}) ([0-9a-f]{0,16})$/.exec(text) ??
     [];
   return machine === undefined || run === undefined || client === undefined ? null : { machine, run, client };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Whether a machine has what a placement asks for. */

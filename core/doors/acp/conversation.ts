@@ -1,3 +1,4 @@
+import { whileItLasts } from "../../ground/platform/engine/within.ts";
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
 import { attachmentsOf, type MessageTerms, textOf } from "../../../plugin-sdk/conversation.ts";
 import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
@@ -223,14 +224,9 @@ export class AcpConversation {
       labels: { ...defaults.labels, ...conversationLabels(this.id) },
     };
     // Once it has started, a cancel stops its turn and not the session.
-    const starting = new AbortController();
-    const abort = () => starting.abort();
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      return (await sessions.start(request, { adapter: mode, client: "acp", signal: starting.signal })).id;
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+    return await whileItLasts(signal, async (starting) => {
+      return (await sessions.start(request, { adapter: mode, client: "acp", signal: starting })).id;
+    });
   }
 
   async #say(talk: string, given: GivenPrompt, signal: AbortSignal): Promise<PromptResponse> {

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from "commander";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type StateJournal, stateJournals } from "../../sessions/host/state/state-journals.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -23,13 +22,6 @@ export async function findJournals(call: Invocation): Promise<FoundJournals> {
   throw new BulkheadError("not_found", `There is no journal in the state folder "${stateDir}".`, {
     hint: "It is made with the first session; name another folder with --state-dir.",
   });
-}
-
-/** Reads a typed whole number. */
-export function readCount(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError("It must be a whole number.");
 }
 
 /** Formats a chain's end as one word: the journal's part, the link's number, and its code. */

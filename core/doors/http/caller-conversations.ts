@@ -1,5 +1,5 @@
+import { nullIfNotFound } from "../../ground/errors/to-error-data.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import { errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { Conversations, SessionHost } from "../../sessions/host/session-host.ts";
 import type { Caller } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
@@ -83,11 +83,8 @@ export function callerConversations(
 
   /** @throws {BulkheadError} `not_found`, as for a conversation that does not exist */
   async function seen(id: string): Promise<string> {
-    const summary = await sessions.get(id).catch((error: unknown) => {
-      // The other sessions of a conversation may be there when this one was deleted.
-      if (errorDataOf(error)?.code === "not_found") return null;
-      throw error;
-    });
+    // The other sessions of a conversation may be there when this one was deleted.
+    const summary = await sessions.get(id).catch(nullIfNotFound);
     const conversation = summary?.conversation_id ?? id;
     if (!sees(caller, conversation, owners)) throw unknownSession(id);
     return conversation;

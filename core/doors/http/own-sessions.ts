@@ -1,6 +1,6 @@
+import { nullIfNotFound } from "../../ground/errors/to-error-data.ts";
 import type { SessionCounts, SessionQuery } from "../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import { errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { countSessions, fitsQuery } from "../../records/journal/session-groups.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Caller } from "./scopes.ts";
@@ -35,16 +35,11 @@ export async function listOwn(
   if (query.before !== undefined && from === 0) throw unknownSession(query.before);
   const page: SessionSummary[] = [];
   for (const id of own.slice(from, from + mostLooked)) {
-    const summary = await sessions.get(id).catch(nullWhereGone);
+    const summary = await sessions.get(id).catch(nullIfNotFound);
     if (summary !== null && fitsQuery(summary, query)) page.push(summary);
     if (page.length === query.limit) return { sessions: page, next: id };
   }
   return { sessions: page, next: own[from + mostLooked - 1] ?? null };
-}
-
-function nullWhereGone(error: unknown): null {
-  if (errorDataOf(error)?.code === "not_found") return null;
-  throw error;
 }
 
 /** Counts the sessions that a caller started, of the newest that one request checks. */

@@ -1,3 +1,4 @@
+import { whileItLasts } from "../../ground/platform/engine/within.ts";
 import { type TProperties, Type } from "@sinclair/typebox";
 import { readTraceparent } from "../../ground/checks/trace-context.ts";
 import { termsSchema } from "../../ground/checks/message-terms.ts";
@@ -265,13 +266,5 @@ export async function startSession(
   request: SessionRequest,
   { signal, ...options }: RunSessionOptions & { signal: AbortSignal },
 ): Promise<SessionHandle> {
-  const starting = new AbortController();
-  const abort = () => starting.abort(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await sessions.start(request, { ...options, signal: starting.signal });
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
+  return await whileItLasts(signal, (starting) => sessions.start(request, { ...options, signal: starting }));
 }

@@ -3,8 +3,8 @@ import { isShallow } from "./depth.ts";
 /** Most characters and levels of an output schema. */
 const bounds = { characters: 65_536, depth: 48 } as const;
 
-/** Something in a JSON Schema that the host does not take. */
-interface OutputSchemaFault {
+/** Something in a schema that the host does not take. */
+export interface SchemaFault {
   path: (string | number)[];
   expected: string;
   found: string;
@@ -41,7 +41,7 @@ const refused = ["$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recu
  * Finds what keeps a JSON Schema of a stranger from being used: its size and depth, addresses of other documents, and
  * keywords that hold the wrong thing. What takes long to check is no fault: see `fitsSchema`.
  */
-export function outputSchemaFaults(schema: unknown): OutputSchemaFault[] {
+export function outputSchemaFaults(schema: unknown): SchemaFault[] {
   if (!isShallow(schema, bounds.depth)) {
     return [{ path: [], expected: `at most ${bounds.depth} levels`, found: "more" }];
   }
@@ -57,7 +57,7 @@ interface Place {
   root: unknown;
 }
 
-function faultsIn(schema: unknown, { path, root }: Place): OutputSchemaFault[] {
+function faultsIn(schema: unknown, { path, root }: Place): SchemaFault[] {
   if (typeof schema === "boolean" && path.length > 0) return [];
   if (!isMap(schema)) return [{ path, expected: "a JSON Schema", found: kindOf(schema) }];
   return Object.entries(schema).flatMap(([key, value]) => {
@@ -67,7 +67,7 @@ function faultsIn(schema: unknown, { path, root }: Place): OutputSchemaFault[] {
   }).map(({ path: at, expected, found }) => ({ path: at, expected, found }));
 }
 
-function partFaults(part: Part, value: unknown, place: Place): OutputSchemaFault[] {
+function partFaults(part: Part, value: unknown, place: Place): SchemaFault[] {
   const { path, root } = place;
   const inner = (one: unknown, at: string | number) => faultsIn(one, { path: [...path, at], root });
   const unless = (holds: boolean, expected: string) => holds ? [] : [{ path, expected, found: kindOf(value) }];

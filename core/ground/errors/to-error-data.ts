@@ -1,4 +1,4 @@
-import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, type ErrorData, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { writeFault } from "./write-fault.ts";
 
 /** Any thrown thing as error data; what is not ours becomes `internal`, without its stack. */
@@ -27,4 +27,13 @@ export function refusedBySystem(thrown: unknown): BulkheadError | null {
     details: { cause_code: fault.code },
     cause: thrown,
   });
+}
+
+/**
+ * Takes the error of a look-up: null stands for what is not there.
+ * @throws any other error
+ */
+export function nullIfNotFound(error: unknown): null {
+  if (errorDataOf(error)?.code === "not_found") return null;
+  throw error;
 }

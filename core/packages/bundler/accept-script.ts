@@ -3,7 +3,7 @@ import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import { isBelow, relative, sep } from "../../ground/platform/files/paths.ts";
 import type { BundleInputs } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
-import type { MappedScript } from "./mapped-script.ts";
+import type { MappedScript } from "./script-positions.ts";
 import { brokenError } from "./bundle-errors.ts";
 import { type BundleAnswer, bundleLanes } from "./protocol.ts";
 

@@ -5,7 +5,7 @@ import { type BundleInputs, InputNotes } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
 import { applyEdits } from "../manifest/edits.ts";
 import { manifestEntry, moduleJail, OverLimit } from "./module-jail.ts";
-import type { MappedScript } from "./mapped-script.ts";
+import type { MappedScript } from "./script-positions.ts";
 import { authorFile, type AuthorPosition, moduleNamespace, ScriptPositions } from "./script-positions.ts";
 import { mostEdits, sourceMapFactor } from "./protocol.ts";
 import { mendForCompartment } from "./ses-source.ts";

@@ -1,17 +1,6 @@
 import { sha256Hex } from "../../ground/platform/files/hash.ts";
-import type { Edit } from "../manifest/edits.ts";
 import type { PluginScript } from "../manifest/plugin.ts";
-import { ScriptPositions } from "./script-positions.ts";
-
-/** A plugin's script, and what maps a position in it to the author's files. */
-export interface MappedScript {
-  /** The text that is evaluated. */
-  text: string;
-  /** The bundler's text, its source map, and what was changed afterwards. */
-  bundled: string;
-  sourceMap: string;
-  edits: readonly Edit[];
-}
+import { type MappedScript, ScriptPositions } from "./script-positions.ts";
 
 /** The script of a plugin, its text hashed here and now. */
 export function scriptOf(script: MappedScript): PluginScript {

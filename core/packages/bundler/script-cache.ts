@@ -9,7 +9,7 @@ import { join } from "../../ground/platform/files/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
 import type { Edit } from "../manifest/edits.ts";
-import type { MappedScript } from "./mapped-script.ts";
+import type { MappedScript } from "./script-positions.ts";
 
 /** First line of a kept script's file; the texts follow it. */
 interface Head {

@@ -13,14 +13,14 @@ export interface AuthorPosition {
   column: number;
 }
 
-/** Options of {@link ScriptPositions}. */
-interface PositionOptions {
+/** A plugin's script, and what maps a position in it to the author's files. */
+export interface MappedScript {
+  /** The text that is evaluated. */
+  text: string;
   /** The bundler's text, its source map, and what was changed afterwards. */
   bundled: string;
   sourceMap: string;
   edits: readonly Edit[];
-  /** The text that is evaluated. */
-  text: string;
 }
 
 /** A plugin writes its source map as long as it likes, and this one is read on the host's thread. */
@@ -31,11 +31,11 @@ const scriptPlaces = /(?:plugin:[a-z0-9-]{1,64}|<anonymous>):(\d{1,9}):(\d{1,9})
 
 /** Finds the author's places for places in the one script. */
 export class ScriptPositions {
-  readonly #options: PositionOptions;
+  readonly #options: MappedScript;
   #map: TraceMap | null = null;
   #starts: { bundled: number[]; text: number[] } | null = null;
 
-  constructor(options: PositionOptions) {
+  constructor(options: MappedScript) {
     this.#options = options;
   }
 

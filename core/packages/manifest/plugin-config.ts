@@ -1,6 +1,7 @@
 import { BulkheadError, type ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import { isShallow } from "../../ground/checks/depth.ts";
+import type { SchemaFault } from "../../ground/checks/schema-faults.ts";
 import { scalarOf } from "../../ground/config/environment-references.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
 import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
@@ -79,13 +80,6 @@ export function checkPluginConfig(
 function readAs(option: OptionSchema | undefined, value: unknown): unknown {
   const read = typeof value === "string" && option?.type !== "string" ? scalarOf(value) : null;
   return read ?? value;
-}
-
-/** Something wrong at a path of a manifest. */
-interface SchemaFault {
-  path: (string | number)[];
-  expected: string;
-  found: string;
 }
 
 /** Finds faults of the schema itself, by option and key: bounds that nothing meets, a default that does not fit. */

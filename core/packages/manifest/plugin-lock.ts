@@ -1,3 +1,4 @@
+import { nullIfNotFound } from "../../ground/errors/to-error-data.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
@@ -57,8 +58,7 @@ async function readLockText(manifestFile: string): Promise<string | null> {
     text = await readTextFile(file, { maxBytes: mostBytes, code: "invalid_config" });
   } catch (error) {
     await demandRecorded(file, "lock");
-    if (error instanceof BulkheadError && error.code === "not_found") return null;
-    throw error;
+    return nullIfNotFound(error);
   }
   await demandRecorded(file, "lock", { sha256: sha256Hex(text) });
   return text;

@@ -1,6 +1,6 @@
 import { digestFile } from "../../ground/platform/files/file-digest.ts";
 import { readdir } from "../../ground/platform/files/files.ts";
-import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { sha256Hex, sortKeys } from "../../ground/platform/files/hash.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { fileList } from "../manifest/installed-files.ts";
 import type { Plugin } from "../manifest/plugin.ts";
@@ -20,7 +20,7 @@ export async function codeDigest(
   { origin, hashes, folder, manifest }: Pick<Plugin, "origin" | "hashes" | "folder" | "manifest">,
 ): Promise<string | null> {
   if (hashes !== undefined) return sha256Hex(fileList(hashes));
-  if (origin === "inline") return sha256Hex(JSON.stringify(inOrder(manifest.cli)));
+  if (origin === "inline") return sha256Hex(JSON.stringify(manifest.cli, sortKeys));
   const found: Record<string, string> = {};
   const left = { files: mostFiles, bytes: mostBytes };
   return await hashInto(found, { folder, below: "", left }) ? sha256Hex(fileList(found)) : null;
@@ -51,13 +51,4 @@ async function hashInto(found: Record<string, string>, { folder, below, left }: 
     found[path] = digest.sha256 ?? digest.kind;
   }
   return true;
-}
-
-/** The order of keys says nothing. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, inOrder(inner)]),
-  );
 }

@@ -1,3 +1,4 @@
+import { sortKeys } from "../../ground/platform/files/hash.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SqliteFile } from "../../ground/platform/state/sqlite.ts";
@@ -214,10 +215,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 function canonical(value: unknown): string {
-  const text = JSON.stringify(value, (_, held: unknown) => {
-    if (typeof held === "string") return lenientText(new TextEncoder().encode(held));
-    if (typeof held !== "object" || held === null || Array.isArray(held)) return held;
-    return Object.fromEntries(Object.entries(held).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return JSON.stringify(value, (key, held: unknown) => {
+    return typeof held === "string" ? lenientText(new TextEncoder().encode(held)) : sortKeys(key, held);
   });
-  return text;
 }

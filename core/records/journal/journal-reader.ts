@@ -1,12 +1,11 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import { stat } from "../../ground/platform/files/files.ts";
 import { openSqlite, type SqliteFile } from "../../ground/platform/state/sqlite.ts";
-import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import { damageIn } from "./damage.ts";
 import { closedError, journalError } from "./journal-error.ts";
-import { defaultJournalLimits } from "./journal-limits.ts";
+import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { readNumber, schemaVersion } from "./journal-schema.ts";
 import { type JournalStatements, prepareStatements } from "./journal-statements.ts";
 import type { Cursor, Journal, ReadOptions } from "./journal.ts";
@@ -14,13 +13,15 @@ import { readPage } from "./read-page.ts";
 import type { GroupPage } from "./session-groups.ts";
 import { groupPage, listSessions } from "./session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
+import type { SpentPage, SpentRecord } from "./spend-table.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
-export type JournalReader =
-  & Pick<Journal, "read" | "session" | "sessions" | "groups" | "history" | "spent" | "cursorOf">
-  & {
-    close(): void;
-  };
+export interface JournalReader extends JournalContent {
+  close(): void;
+}
+
+/** Content of a journal, whether it is written to here or only read. */
+type JournalContent = Pick<Journal, "read" | "session" | "sessions" | "groups" | "history" | "spent" | "cursorOf">;
 
 /**
  * Opens a journal without changing anything about it.
@@ -33,7 +34,7 @@ export async function openJournalReader(
 ): Promise<JournalReader> {
   const database = await openToRead(file, "read");
   try {
-    return new Reader(database, { file, statements: prepareStatements(database), onDamage });
+    return new Reader(database, { file, onDamage });
   } catch (error) {
     database.close();
     throw journalError(`Cannot read the journal "${file}"`, error);
@@ -61,34 +62,33 @@ export async function openToRead(file: string, act: string): Promise<SqliteFile>
   }
 }
 
-interface ReaderOptions {
-  file: string;
+interface JournalReadsOptions {
   statements: JournalStatements;
-  onDamage: ((problem: string) => void) | undefined;
+  limits: JournalLimits;
+  /** Runs a read of the database, and names the journal in its error. */
+  look<T>(read: () => T): T | Promise<T>;
 }
 
-class Reader implements JournalReader {
-  readonly #database: SqliteFile;
-  readonly #file: string;
+/** Reads of a journal's tables. */
+export class JournalReads implements JournalContent {
   readonly #statements: JournalStatements;
-  readonly #onDamage: ((problem: string) => void) | undefined;
-  #isClosed = false;
+  readonly #limits: JournalLimits;
+  readonly #look: JournalReadsOptions["look"];
 
-  constructor(database: SqliteFile, { file, statements, onDamage }: ReaderOptions) {
-    this.#database = database;
-    this.#file = file;
+  constructor({ statements, limits, look }: JournalReadsOptions) {
     this.#statements = statements;
-    this.#onDamage = onDamage;
+    this.#limits = limits;
+    this.#look = look;
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {
     const { findRow, sessions, lost } = this.#statements;
     const source = { findRow, findTombstones: sessions.findTombstones, findLost: lost.find };
-    return this.#look(() => readPage(options, { limits: defaultJournalLimits, ...source }));
+    return await this.#look(() => readPage(options, { limits: this.#limits, ...source }));
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
-    return this.#look(() => this.#statements.sessions.get(sessionId));
+    return await this.#look(() => this.#statements.sessions.get(sessionId));
   }
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
@@ -100,15 +100,35 @@ class Reader implements JournalReader {
   }
 
   async history(sessionId: string): Promise<SessionHistory> {
-    return this.#look(() => this.#statements.history.get(sessionId));
+    return await this.#look(() => this.#statements.history.get(sessionId));
   }
 
   async spent(page: SpentPage): Promise<SpentRecord[]> {
-    return this.#look(() => this.#statements.spend.page(page));
+    return await this.#look(() => this.#statements.spend.page(page));
   }
 
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
-    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+    return await this.#look(() => this.#statements.findCursor(sessionId, seq));
+  }
+}
+
+interface ReaderOptions {
+  file: string;
+  onDamage: ((problem: string) => void) | undefined;
+}
+
+class Reader extends JournalReads implements JournalReader {
+  readonly #database: SqliteFile;
+  readonly #file: string;
+  readonly #onDamage: ((problem: string) => void) | undefined;
+  #isClosed = false;
+
+  constructor(database: SqliteFile, { file, onDamage }: ReaderOptions) {
+    const statements = prepareStatements(database);
+    super({ statements, limits: defaultJournalLimits, look: (read) => this.#look(read) });
+    this.#database = database;
+    this.#file = file;
+    this.#onDamage = onDamage;
   }
 
   close(): void {

@@ -7,23 +7,19 @@ import { damageIn } from "./damage.ts";
 import { readNumber } from "./journal-schema.ts";
 import { type JournalDatabaseOptions, usedBytes } from "./journal-database.ts";
 import { closedError, journalError } from "./journal-error.ts";
-import { JournalRoom, type JournalRoomDeps } from "./journal-room.ts";
 import type { JournalLimits } from "./journal-limits.ts";
+import { JournalRoom, type JournalRoomDeps } from "./journal-room.ts";
+import { JournalReads } from "./journal-reader.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { ChainPlace, NumberRun, Numbers } from "./chain.ts";
 import type { DiskSync } from "./disk-sync.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
-import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
-import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { Journal, JournalBatch, ReadOptions } from "./journal.ts";
 import type { LeftChild } from "./history-table.ts";
-import type { SpentPage, SpentRecord } from "./spend-table.ts";
 import type { KeyRecord } from "./key-table.ts";
-import { readPage } from "./read-page.ts";
 import type { LostRange } from "./gap.ts";
-import type { GroupPage } from "./session-groups.ts";
-import { groupPage, listSessions } from "./session-pages.ts";
-import type { DeletedBy, SessionFilter, SessionRecord, SessionSpan } from "./session-record.ts";
+import type { DeletedBy, SessionRecord } from "./session-record.ts";
 import { forgetInUpgradeCopies } from "./upgrade-copy.ts";
 
 /** How often appends look for room on a full disk. Milliseconds. */
@@ -47,7 +43,7 @@ interface SqliteJournalDeps extends JournalRoomDeps {
 }
 
 /** A journal in one SQLite file. */
-export class SqliteJournal implements Journal {
+export class SqliteJournal extends JournalReads implements Journal {
   readonly #database: SqliteFile;
   readonly #file: string;
   readonly #limits: JournalLimits;
@@ -70,13 +66,15 @@ export class SqliteJournal implements Journal {
   #lastAccepted: number;
 
   constructor(database: SqliteFile, options: JournalDatabaseOptions & SqliteJournalDeps) {
+    const statements = prepareStatements(database);
+    super({ statements, limits: options.limits, look: (read) => this.#seen(read) });
     this.#database = database;
     this.#room = new JournalRoom(options.file, { ...options, waitMs: options.limits.room_wait_ms });
     this.#disk = options.disk;
     this.#file = options.file;
     this.#limits = options.limits;
     this.#key = options.key;
-    this.#statements = prepareStatements(database);
+    this.#statements = statements;
     this.#lastGseq = this.#lastAccepted = readNumber(database, "SELECT last_gseq FROM state", "last_gseq");
     this.#head = this.#statements.chain.head();
     this.#lostNumbers = options.lostNumbers ? { ...options.lostNumbers } : null;
@@ -114,44 +112,18 @@ export class SqliteJournal implements Journal {
     return row.body.length;
   }
 
-  async read(options: ReadOptions): Promise<Envelope[]> {
+  override async read(options: ReadOptions): Promise<Envelope[]> {
     // A reader of many pages must not block other work.
     await nextTurn();
-    const { findRow, sessions, lost } = this.#statements;
-    const source = { findRow, findTombstones: sessions.findTombstones, findLost: lost.find };
-    return this.#seen(() => readPage(options, { limits: this.#limits, ...source }));
+    return await super.read(options);
   }
 
   async openSessions(): Promise<string[]> {
     return this.#seen(() => this.#statements.sessions.running());
   }
 
-  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
-    return await listSessions((read) => this.#seen(() => read(this.#statements.sessions)), filter);
-  }
-
-  async groups(span: SessionSpan, before: SessionFilter["before"]): Promise<GroupPage> {
-    return await groupPage((read) => this.#seen(() => read(this.#statements.sessions)), span, before);
-  }
-
-  async session(sessionId: string): Promise<SessionRecord | null> {
-    return this.#seen(() => this.#statements.sessions.get(sessionId));
-  }
-
-  async history(sessionId: string): Promise<SessionHistory> {
-    return this.#seen(() => this.#statements.history.get(sessionId));
-  }
-
-  async spent(page: SpentPage): Promise<SpentRecord[]> {
-    return this.#seen(() => this.#statements.spend.page(page));
-  }
-
   async leftChildren(): Promise<LeftChild[]> {
     return this.#seen(() => this.#statements.history.left());
-  }
-
-  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
-    return this.#seen(() => this.#statements.findCursor(sessionId, seq));
   }
 
   async delete(sessionId: string, by: DeletedBy, terms: { leftOpen?: boolean } = {}): Promise<boolean> {

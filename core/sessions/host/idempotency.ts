@@ -3,7 +3,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
-import { sha256Hex } from "../../ground/platform/files/hash.ts";
+import { sha256Hex, sortKeys } from "../../ground/platform/files/hash.ts";
 import type { RunSessionOptions, SessionHandle } from "./session-host.ts";
 
 interface KeyedSessionsDeps {
@@ -123,18 +123,12 @@ export class KeyedSessions {
 export function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
   const { adapter, artifacts = "git", require } = options;
   try {
-    // A repeated call has a span of its own.
+    // A repeated call has a span of its own. The order of the fields says nothing.
     const { traceparent: _span, ...same } = request;
     return sha256Hex(JSON.stringify([adapter, artifacts, same, ...(require ? [require] : [])], sortKeys));
   } catch {
     return null;
   }
-}
-
-/** Two requests with the same fields count as one, in any order of the fields. */
-function sortKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The error for a key that stands for another request. */

@@ -1,3 +1,4 @@
+import { nullIfNotFound } from "../../ground/errors/to-error-data.ts";
 import { Turns } from "../../ground/platform/engine/turns.ts";
 import { Type } from "@sinclair/typebox";
 import { lazyCheck, parseChecked } from "../../ground/checks/lazy-check.ts";
@@ -87,11 +88,6 @@ async function load({ options }: BrokerScope): Promise<Store> {
 }
 
 async function readText(dataDir: string): Promise<string | null> {
-  try {
-    // Values stored under a higher limit must stay readable, or they could not be deleted.
-    return await readContained(kvFile(dataDir), { maxBytes: 64 * 1024 * 1024 });
-  } catch (error) {
-    if (error instanceof BulkheadError && error.code === "not_found") return null;
-    throw error;
-  }
+  // Values stored under a higher limit must stay readable, or they could not be deleted.
+  return await readContained(kvFile(dataDir), { maxBytes: 64 * 1024 * 1024 }).catch(nullIfNotFound);
 }

@@ -1,4 +1,4 @@
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { nullIfNotFound } from "../../ground/errors/to-error-data.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { readSecretReference, type SecretSource } from "../../ground/config/secret-reference.ts";
 import { demandRecorded } from "../../ground/recorded/demand-recorded.ts";
@@ -50,7 +50,6 @@ async function readReferenced(path: string): Promise<string | undefined> {
     await demandRecorded(path, "secrets", { sha256: sha256Hex(text) });
     return text.replace(/\r?\n$/, "");
   } catch (error) {
-    if (error instanceof BulkheadError && error.code === "not_found") return undefined;
-    throw error;
+    return nullIfNotFound(error) ?? undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { formatDuration } from "../render/quantities.ts";
 import { defaultLimits } from "../../../ground/config/limits.ts";
-import { wait } from "../../../ground/platform/engine/wait.ts";
+import { untilAborted, wait } from "../../../ground/platform/engine/wait.ts";
 import { openLineEditor } from "../../../ground/platform/terminal/line-editor.ts";
 import type { TextSink } from "../../../ground/platform/terminal/standard-streams.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
@@ -123,7 +123,7 @@ async function talkAtTerminal(
   const left = new AbortController();
   /** Aborts when it goes on in another conversation. */
   let other = new AbortController();
-  const isOver = new Promise<void>((resolve) => left.signal.addEventListener("abort", () => resolve(), { once: true }));
+  const isOver = untilAborted(left.signal);
   const paint = createPaint(terminal.colours.stderr);
   let watching: Promise<void> | null = null;
   let lastGseq = 0;

@@ -1,5 +1,6 @@
 import { type DefineCommand, examples, type Invocation, tell } from "../command.ts";
-import { findJournals, readCount } from "../journal-arguments.ts";
+import { findJournals } from "../journal-arguments.ts";
+import { readWhole } from "../request-flags.ts";
 import { journalExport } from "./journal/journal-export.ts";
 import { journalVerify } from "./journal/journal-verify.ts";
 import { compactStateJournal } from "../../../sessions/host/state/state-journals.ts";
@@ -27,8 +28,8 @@ export const defineJournal: DefineCommand = (command, bind) => {
   command.command("export")
     .description("print events as they stand in the journal, one JSON envelope a line")
     .option("--session <id>", "only this session's, by its id or its beginning")
-    .option("--after <gseq>", "only those after this number; of a session, after this seq", readCount)
-    .option("--part <number>", "of the host that ran as this one beside others; default: 1, the first", readCount)
+    .option("--after <gseq>", "only those after this number; of a session, after this seq", readWhole)
+    .option("--part <number>", "of the host that ran as this one beside others; default: 1, the first", readWhole)
     .option("--out <file>", "into a file, which must not be there yet")
     .addHelpText(...examples(
       ["bulkhead journal export --session 3f2a > session.ndjson", "one session"],

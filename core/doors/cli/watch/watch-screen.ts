@@ -1,3 +1,4 @@
+import { untilAborted } from "../../../ground/platform/engine/wait.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { startBackgroundTimer } from "../../../ground/platform/engine/background-timer.ts";
 import type { Terminal } from "../../../ground/platform/terminal/terminal.ts";
@@ -161,9 +162,4 @@ export class WatchScreen {
     await terminal.stdout.write(otherScreen);
     this.#draw();
   }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

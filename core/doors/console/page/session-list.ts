@@ -153,7 +153,8 @@ export class SessionList {
   }
 }
 
-interface SessionPage {
+/** A page of the list of sessions; `next` is the cursor where there may be more. */
+export interface SessionPage {
   sessions: SessionSummary[];
   next: string | null;
 }

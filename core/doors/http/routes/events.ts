@@ -1,5 +1,6 @@
+import { nullIfNotFound } from "../../../ground/errors/to-error-data.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
@@ -136,18 +137,12 @@ export const eventRoutes: readonly ApiRoute[] = [
 
 /** The number of a session's newest event; null for a deleted one, whose stream ends by itself. */
 async function newestOf(id: string, sessions: SessionHost): Promise<number | null> {
-  return await sessions.get(id).then(({ last_seq }) => last_seq, (error: unknown) => {
-    if (errorDataOf(error)?.code === "not_found") return null;
-    throw error;
-  });
+  return await sessions.get(id).then(({ last_seq }) => last_seq, nullIfNotFound);
 }
 
 /** Whether a session has ended and no event follows. A deleted session may still have a gap to report. */
 async function isOver(id: string, after: number, sessions: SessionHost): Promise<boolean> {
-  const summary = await sessions.get(id).catch((error: unknown) => {
-    if (errorDataOf(error)?.code === "not_found") return null;
-    throw error;
-  });
+  const summary = await sessions.get(id).catch(nullIfNotFound);
   if (summary !== null) return summary.state === "ended" && after >= summary.last_seq;
   return await isEmpty((await sessions.open(id)).events({ after }));
 }

@@ -21,3 +21,16 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
     signal.removeEventListener("abort", stop);
   }
 }
+
+/** Gives work a signal that aborts with the caller's, though no longer once the work has settled. */
+export async function whileItLasts<T>(caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const own = new AbortController();
+  const abort = () => own.abort(caller.reason);
+  if (caller.aborted) abort();
+  caller.addEventListener("abort", abort, { once: true });
+  try {
+    return await work(own.signal);
+  } finally {
+    caller.removeEventListener("abort", abort);
+  }
+}

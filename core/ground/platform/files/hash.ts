@@ -80,3 +80,9 @@ let drawn = random.length;
 export function randomSecret(): string {
   return randomBytes(32).toString("base64url");
 }
+
+/** Puts the keys of a JSON value in order, as the replacer of `JSON.stringify`: their order says nothing. */
+export function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,7 +1,7 @@
-import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { AttachmentPart } from "../../../../plugin-sdk/messages.ts";
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
-import { toErrorData } from "../../../ground/errors/to-error-data.ts";
+import { nullIfNotFound, toErrorData } from "../../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../../ground/log/log-record.ts";
 import { sha256HexInTurns } from "../../../ground/platform/files/hash.ts";
 import type { SharedBytes } from "../host-seams.ts";
@@ -58,10 +58,7 @@ export class CarriedAttachments {
 
   async #bytesOf(sha256: string): Promise<Uint8Array> {
     const { store, shared } = this.#deps;
-    const own = await store.read(sha256).catch((error: unknown) => {
-      if (errorDataOf(error)?.code === "not_found") return null;
-      throw error;
-    });
+    const own = await store.read(sha256).catch(nullIfNotFound);
     const bytes = own?.bytes ?? await shared?.get(sha256) ?? null;
     if (bytes !== null && await sha256HexInTurns([bytes]) === sha256) return bytes;
     throw new BulkheadError("not_found", `Cannot take attachment "${sha256.slice(0, 12)}": no machine shares it.`, {

@@ -6,7 +6,7 @@ import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
 import { pluginInfo } from "./plugin-info.ts";
 import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../../reloading.ts";
-import { readPair } from "../../request-flags.ts";
+import { readOneMore, readPair } from "../../request-flags.ts";
 import { forgetPlugin, removePlugin } from "../../../../packages/install/remove-plugin.ts";
 import { stateFolder } from "../../installing.ts";
 import { changeManifest } from "../../../../packages/install/manifest-transaction.ts";
@@ -61,7 +61,7 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .argument("<id>", "id of a plugin")
     .option("--as <id>", "enable an instance of the plugin, under this id")
     .option("--option <key=value>", "set an option of the plugin; repeat", readPair)
-    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", readOneMore)
     .addHelpText(...examples(
       ["bulkhead plugin enable greeter", "shows what it asks for, and asks"],
       ["bulkhead plugin enable greeter --grant write:workdir", "without a question, and with this grant alone"],
@@ -83,16 +83,12 @@ export function defineInstalling(command: Command, bind: Bind): void {
 
 function installFlags(command: Command): void {
   command
-    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", readOneMore)
     .option("--yes", "grant all that it asks for, but what amounts to more than it seems: that has to be named")
     .option("--allow-downgrade", "take a version that is older than one that was in use")
     .option("--allow-deprecated", "take a version that its publisher says not to use")
     .option("--replace-source", "take a known id from another source, or from one that signs no more")
     .option("--allow-similar-id", "take an id that looks like another one");
-}
-
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
 }
 
 async function pluginRemove(call: Invocation): Promise<number> {

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useTakeBack } from "../take-back.ts";
 import type { AppliedWorkspace } from "../../../../../plugin-sdk/workspace.ts";
 import { type Console, noticeOf, useConsole } from "../console-context.ts";
 import { Dialog } from "../parts.tsx";
@@ -7,9 +7,6 @@ import { unsentText } from "../review/unsent.tsx";
 import { goTo } from "../route.ts";
 import { browserStorage } from "../kept-entries.ts";
 import { type ComparedAgent, isOpen } from "./compared-agent.ts";
-
-/** How long an adoption that was confirmed can be taken back. Milliseconds. */
-const undoMs = 5000;
 
 /** A choice of one agent's changes. */
 export interface Adoption {
@@ -92,29 +89,10 @@ function changesText({ files, lines_added, lines_removed }: ComparedAgent): stri
 /** A few seconds in which an adoption can be taken back; then it is done. */
 export function AdoptLine({ of: adoption, over }: { of: Adoption; over: (wasDone: boolean) => void }) {
   const found = useConsole();
-  const button = useRef<HTMLButtonElement>(null);
-  const isTaken = useRef(false);
-  const [left, setLeft] = useState(undoMs / 1000);
-  const act = () => {
-    if (isTaken.current) return;
-    isTaken.current = true;
-    void adopt(found, adoption).then(() => over(true));
-  };
-  useLayoutEffect(() => button.current?.focus(), []);
-  // Before the page is drawn: a person may go to another screen at once.
-  useLayoutEffect(() => {
-    const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
-    const timer = setTimeout(act, undoMs);
-    return () => {
-      clearInterval(tick);
-      clearTimeout(timer);
-      // A person who goes to another screen has confirmed it; only "Undo" takes it back.
-      act();
-    };
-  }, []);
+  const { button, left, drop } = useTakeBack(() => void adopt(found, adoption).then(() => over(true)));
   const { agent, discards } = adoption;
   const undo = () => {
-    isTaken.current = true;
+    drop();
     over(false);
   };
   return (

@@ -1,13 +1,11 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useTakeBack } from "../take-back.ts";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { Input } from "../event-row.tsx";
 import { onEscape, useFocusBack, useFocusInto } from "../focus.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { commandOf } from "./asked-text.ts";
-
-/** How long a batch that was confirmed can be taken back. Milliseconds. */
-const undoMs = 5000;
 
 /** Whether one answer may go to both: permissions for the same tool, with the same choices. A question is never in a batch. */
 export function isAlike(a: WaitingItem, b: WaitingItem): boolean {
@@ -111,31 +109,11 @@ function Asked({ of: item }: { of: WaitingItem }) {
 }
 
 function Undo({ count, send, undo }: { count: number; send(): void; undo(): void }) {
-  const button = useRef<HTMLButtonElement>(null);
-  const act = useRef(send);
-  act.current = send;
-  const [left, setLeft] = useState(undoMs / 1000);
-  useLayoutEffect(() => button.current?.focus(), []);
-  useEffect(() => {
-    let isTaken = false;
-    const tick = setInterval(() => setLeft((seconds) => Math.max(1, seconds - 1)), 1000);
-    const timer = setTimeout(() => {
-      isTaken = true;
-      act.current();
-    }, undoMs);
-    const drop = () => (isTaken = true);
-    button.current?.addEventListener("click", drop);
-    return () => {
-      clearInterval(tick);
-      clearTimeout(timer);
-      // A person who goes to another screen has confirmed it; only "Undo" takes it back.
-      if (!isTaken) act.current();
-    };
-  }, []);
+  const { button, left, drop } = useTakeBack(send);
   return (
     <>
       <b role="status">{count} answers are sent in {left} s</b>
-      <button ref={button} type="button" onClick={undo}>Undo</button>
+      <button ref={button} type="button" onClick={() => (drop(), undo())}>Undo</button>
     </>
   );
 }
