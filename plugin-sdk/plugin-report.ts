@@ -125,12 +125,22 @@ export interface PluginProblem {
   error: ErrorData;
 }
 
+/** A grant that the operator has not decided on, as narrow as its row of the permissions. */
+export interface OpenGrant {
+  permission: ExplainedPermission["permission"];
+  target: string;
+  /** Rows of the permissions that it would allow, or allow more of; its own row is one of them. */
+  allows: Pick<ExplainedPermission, "permission" | "target">[];
+}
+
 /** A plugin with its permissions and the decision about each. */
 export interface ExplainedPlugin extends PluginReport {
   manifest: Manifest;
   /** Pins of its programs. */
   pins: BinaryPin[];
   permissions: readonly ExplainedPermission[];
+  /** Grants of the permissions that are asked for, and neither granted nor denied. */
+  open_grants: OpenGrant[];
   /** The walls around each of its programs. */
   programs: readonly ProgramWalls[];
   /** The options that it declares; null if none. */

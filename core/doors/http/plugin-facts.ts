@@ -20,6 +20,7 @@ import {
   grantsFor,
   type Judgement,
   judgeUses,
+  openGrants,
   type PastUse,
   type TypedGrant,
 } from "../../packages/permissions/try-grant.ts";
@@ -92,11 +93,13 @@ export function pluginFacts(
     async explain(id) {
       const plugin = pluginOf(registry, id);
       const state = (await statesOf(host, updates))(id);
+      const explained = explanations.of(plugin);
       return {
         ...report(plugin, state),
         manifest: plugin.manifest,
         pins: await host.pinned(id),
-        ...explanations.of(plugin),
+        ...explained,
+        open_grants: openGrants(plugin, { rows: explained.permissions, places: broadPlaces(manifestFile) }),
         config: plugin.manifest.config ?? null,
         waiting_permissions: state.waiting?.undecided ?? [],
       };

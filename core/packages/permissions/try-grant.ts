@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
+import type { ExplainedPermission, OpenGrant } from "../../../plugin-sdk/plugin-report.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { grantEntry, grantTarget, readRunTarget } from "../../ground/config/grant-command.ts";
 import { sampleTarget } from "../../ground/config/net-target.ts";
@@ -48,6 +48,26 @@ export function allowedBy(
   return after.filter((row) => {
     const more = row.effective.filter((target) => !now.get(keyOf(row))?.includes(target));
     return more.some((target) => target === row.target || target !== grant.target);
+  });
+}
+
+/** Whether a permission is asked for, and neither granted nor denied. */
+export function isOpen({ requested, granted, denied }: ExplainedPermission): boolean {
+  return requested && !granted && !denied;
+}
+
+/** Lists the grants of the rows that are open, each with all that it would allow. */
+export function openGrants(
+  plugin: Plugin,
+  { rows, places }: { rows: readonly ExplainedPermission[]; places: BreadthOptions },
+): OpenGrant[] {
+  const targets = rows.filter(isOpen).map((row) => ({ permission: row.permission, target: grantTarget(row) }));
+  return targets.flatMap((grant, at) => {
+    const { permission, target } = grant;
+    const isFirst = at === targets.findIndex((other) => other.permission === permission && other.target === target);
+    if (!isFirst || !isGrantable(permission)) return [];
+    const allowed = allowedBy(plugin, { grant: { permission, target }, places });
+    return [{ ...grant, allows: allowed.map((row) => ({ permission: row.permission, target: row.target })) }];
   });
 }
 

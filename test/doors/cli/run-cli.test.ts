@@ -683,8 +683,36 @@ test("bulkhead plugin explain gives keys, and what amounts to everything, comman
   const { out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
   expect(out).toContain("\nTo grant what is missing:\n  bulkhead plugin grant alpha read:workdir\n");
   expect(out).toMatch(
-    /each by itself:\n(?= {2}bulkhead plugin grant alpha \S+\n {2}bulkhead plugin grant alpha \S+\n$)[^]* env:ORDERS_KEY\n/,
+    /each by itself:\n(?= {2}bulkhead plugin grant alpha 'run:bash -c \{\*\}'\n {2}bulkhead plugin grant alpha \S+\n$)[^]* env:ORDERS_KEY\n/,
   );
+});
+
+test("bulkhead plugin explain grants a program's row alone, and says what else a wider one allows", async () => {
+  const alpha = fakePlugin("alpha");
+  alpha.manifest.permissions = { run: [{ binary: "git", args: ["push", "{...}"], env: ["LANG"] }] };
+  const { out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
+  expect(out).toContain(
+    "\nTo grant what is missing:\n  bulkhead plugin grant alpha 'run:git push'\n    It also allows: run_env git LANG\n",
+  );
+  expect(out).toMatch(
+    /each by itself:\n {2}bulkhead plugin grant alpha 'run:git \{\.\.\.\}'\n {4}It also allows: run git push, run_env git LANG\n$/,
+  );
+});
+
+test("bulkhead plugin explain grants many forms of one program in one word, unless some amount to everything", async () => {
+  const alpha = fakePlugin("alpha");
+  const args = ["--version", "status", "build {}", "test {}"];
+  alpha.manifest.permissions = { run: [{ binary: "tool", args }] };
+  const granted = async () =>
+    (await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } })).out.split(
+      "To grant what is missing:",
+    )[1];
+  expect(await granted()).toBe("\n  bulkhead plugin grant alpha run:tool\n");
+  alpha.manifest.permissions = { run: [{ binary: "git", args: [...args, "{...}"] }] };
+  expect(await granted()).not.toMatch(/run:git(?! )/);
+  alpha.manifest.permissions = { run: [{ binary: "tool", args }] };
+  alpha.grant = { run: [{ binary: "tool", args: ["status"] }] };
+  expect(await granted()).not.toMatch(/run:tool(?! )/);
 });
 
 test("bulkhead plugin explain names what amounts to everything, in words and in --json, first", async () => {

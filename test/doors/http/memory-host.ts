@@ -263,6 +263,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
           manifest: fakePlugin(id).manifest,
           pins: [],
           permissions: [],
+          open_grants: [],
           programs: [],
           config: null,
           waiting_permissions: [],

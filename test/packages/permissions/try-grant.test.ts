@@ -3,6 +3,7 @@ import {
   allowedBy,
   grantsFor,
   judgeUses,
+  openGrants,
   type PastUse,
   type TypedGrant,
 } from "../../../core/packages/permissions/try-grant.ts";
@@ -34,6 +35,21 @@ test("allowedBy lists nothing for a grant that changes nothing", () => {
   expect(rows(asked, given, { deny: asked })).toEqual([]);
   expect(rows(asked, given, { grant: asked })).toEqual([]);
   expect(rows(asked, given)).toEqual(["net a.example:443"]);
+});
+
+test("openGrants lists the grant of each row that is not decided on, with all that it would allow", () => {
+  const asked: Permissions = { ...git, env: ["LANG"], net: ["a.example:443"], kv: true };
+  const one = plugin(asked, { grant: { env: ["LANG"] }, deny: { net: ["a.example:443"] } });
+  const places = { path: [] };
+  const open = openGrants(one, { rows: shownPermissions(one, places), places }).map(({ allows, ...grant }) => [
+    `${grant.permission} ${grant.target}`,
+    allows.map(({ target }) => target).sort(),
+  ]);
+  expect(open.sort()).toEqual([
+    ["kv kv", ["kv"]],
+    ["run git push", ["git push"]],
+    ["run git {...}", ["git push", "git {...}"]],
+  ]);
 });
 
 const files: Permissions = { write: ["workdir"], read: ["workdir"] };

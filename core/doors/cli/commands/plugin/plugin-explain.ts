@@ -1,8 +1,13 @@
 import { grantsCommand, grantTarget } from "../../../../ground/config/grant-command.ts";
 import { grantable } from "../../../../packages/manifest/grantable.ts";
 import { quarantineError } from "../../../../walls/pool/plugin-health.ts";
-import type { BinaryPin, ExplainedPermission, ExplainedPlugin } from "../../../../../plugin-sdk/plugin-report.ts";
-import type { Plugin } from "../../../../packages/manifest/plugin.ts";
+import { isOpen } from "../../../../packages/permissions/try-grant.ts";
+import type {
+  BinaryPin,
+  ExplainedPermission,
+  ExplainedPlugin,
+  OpenGrant,
+} from "../../../../../plugin-sdk/plugin-report.ts";
 import { type Invocation, tellEach } from "../../command.ts";
 import { openPlugins } from "../../open-plugins.ts";
 import { safeLine } from "../../render/agent-text.ts";
@@ -23,7 +28,7 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   const pins = await lookAtPins(plugin.pins);
   const drawing = { paint: createPaint(call.terminal.colours.stdout), columns: drawingColumns(call.terminal) };
   const lines = [...headLines(plugin, drawing), ...permissionLines(plugin, drawing), ...pinLines(pins)].join("\n");
-  const missing = missingGrants(plugin, plugin.permissions);
+  const missing = missingGrants(plugin, drawing.columns);
   return await tellEach(call, recordsOf(plugin, pins), () => `${lines}${missing}`);
 }
 
@@ -124,24 +129,24 @@ function stateOf(
 const keyPermissions: readonly string[] = ["env", "secrets"];
 
 /** Gives the command that grants what is missing; keys, and what amounts to everything, each in a line of its own. */
-function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
-  const isMissing = ({ requested, granted, denied }: ExplainedPermission) => requested && !granted && !denied;
-  // A program alone has all that its manifest asks for: that may be more than what is missing.
-  const isWhole = (binary: string) => rows.every((one) => one.binary !== binary || isMissing(one));
-  const grants = rows.filter(isMissing).flatMap((one) => {
-    const { permission, binary, breadth } = one;
-    const target = permission === "run" && binary !== undefined && isWhole(binary) ? binary : grantTarget(one);
-    const isGrave = keyPermissions.includes(permission) || breadth === "everything";
-    return (grantable as readonly string[]).includes(permission) ? [{ permission, target, isGrave }] : [];
+function missingGrants({ id, permissions, open_grants }: ExplainedPlugin, columns: number): string {
+  const grants = permissions.filter(isOpen).flatMap((row): MissingRow[] => {
+    const target = asOneForm(row, permissions) ? row.binary : grantTarget(row);
+    const isGrave = keyPermissions.includes(row.permission) || row.breadth === "everything";
+    return (grantable as readonly string[]).includes(row.permission) ? [{ row, target, isGrave }] : [];
   });
-  const alike = ({ permission, target }: typeof grants[number]) =>
-    grants.filter((other) => other.permission === permission && other.target === target);
+  const alike = ({ row: { permission }, target }: MissingRow) =>
+    grants.filter((other) => other.row.permission === permission && other.target === target);
   const once = grants.filter((one) => alike(one)[0] === one);
   // Where one form of a program amounts to everything, the grant of the program does.
   const grave = once.filter((one) => alike(one).some(({ isGrave }) => isGrave));
   const others = once.filter((one) => !grave.includes(one));
-  const typed = (some: readonly { permission: string; target: string }[]) =>
-    `  ${asTyped(grantsCommand(plugin.id, some))}`;
+  const typed = (some: readonly MissingRow[]) => {
+    const words = some.map(({ row: { permission }, target }) => ({ permission, target }));
+    const more = alsoAllowed(some.flatMap(alike), open_grants);
+    const told = more === "" ? [] : wrapText(more, columns - 4, 6).map((line) => `    ${line}`);
+    return [`  ${asTyped(grantsCommand(id, words))}`, ...told].join("\n");
+  };
   const blocks = [
     ...(others.length === 0 ? [] : [`To grant what is missing:\n${typed(others)}`]),
     ...(grave.length === 0
@@ -150,6 +155,38 @@ function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermi
   ];
   return blocks.map((block) => `\n\n${block}`).join("");
 }
+
+/** A row that is not granted, and the target of its grant. */
+interface MissingRow {
+  row: ExplainedPermission;
+  target: string;
+  isGrave: boolean;
+}
+
+/** Whether a row is one of many forms of its program that are all missing, and none amounts to more: one word grants all. */
+function asOneForm(
+  row: ExplainedPermission,
+  rows: readonly ExplainedPermission[],
+): row is ExplainedPermission & { binary: string } {
+  const forms = rows.filter(({ permission, binary }) => permission === "run" && binary === row.binary);
+  return row.permission === "run" && row.binary !== undefined && forms.length > fewForms &&
+    forms.every((one) => isOpen(one) && (one.breadth === "everything") === (row.breadth === "everything"));
+}
+
+/** Says what the grants of these rows allow beside the rows; empty where that is nothing. */
+function alsoAllowed(some: readonly MissingRow[], grants: readonly OpenGrant[]): string {
+  const words = some.flatMap(({ row }) =>
+    grants.filter((one) => one.permission === row.permission && one.target === grantTarget(row))
+  ).flatMap(({ allows }) => allows).map(({ permission, target }) => `${permission} ${target}`);
+  const more = [...new Set(words)].filter((word) =>
+    !some.some(({ row }) => word === `${row.permission} ${row.target}`)
+  );
+  const left = more.length > shownMore ? ` and ${more.length - shownMore} more` : "";
+  return more.length === 0 ? "" : safeLine(`It also allows: ${more.slice(0, shownMore).join(", ")}${left}`);
+}
+
+/** Most rows that are named beside those of a grant. */
+const shownMore = 12;
 
 /** A pin, and the real path that it leads to now. */
 interface ShownPin extends BinaryPin {
