@@ -242,7 +242,7 @@ test("bulkhead run sends the request to the adapter and shows events and result"
     request: { answer_timeout_ms: 0, workdir: cwd, prompt: "Do it.", timeout_ms: 5000, labels: { a: "b" } },
   }]);
   expect(out).toBe([
-    " │ hello",
+    " hello",
     "",
     " ✔ completed · end_turn · 2.1 s · 2 events · session s1",
     "   600 tokens in · 120 out · $0.0036 · model-x",

@@ -20,7 +20,7 @@ export interface LiveViewOptions {
   /** Show words at once. Only for one session at a time; otherwise text waits until its line is full. */
   streaming?: boolean;
   verbose?: boolean;
-  /** One agent speaks: its name stands in the first line alone, until another one comes. */
+  /** One agent speaks: its name stands in the first line alone, and no line before the others, until another one comes. */
   lone?: boolean;
   /** Show how each session ended; for many sessions, whose results come later. */
   endings?: boolean;
@@ -47,7 +47,7 @@ const timeColumns = 8;
 /** The part of an envelope that stands before its text. */
 type Origin = Pick<Envelope, "adapter" | "session_id" | "ts">;
 
-/** Shows the events of one or many sessions as lines, each behind its adapter's name. */
+/** Shows the events of one or many sessions as lines, those of several adapters each behind its name. */
 export class LiveView {
   readonly #options: LiveViewOptions;
   #nameColumns: number;
@@ -182,12 +182,13 @@ export class LiveView {
 
   #gutter({ adapter, session_id, ts }: Origin): string {
     const { paint, ids = false, times = false } = this.#options;
+    const isLone = this.#lone === adapter.id;
     const name = padEnd(takeColumns(safeLine(adapter.id), this.#nameColumns), this.#nameColumns);
     return [
       ...(times ? [paint("dim", clockTime(ts))] : []),
-      ...(this.#lone === adapter.id ? [] : [paint(this.#toneOf(adapter.id), name)]),
+      ...(isLone ? [] : [paint(this.#toneOf(adapter.id), name)]),
       ...(ids ? [paint("dim", shortId(session_id, idColumns))] : []),
-      paint("dim", "│"),
+      ...(isLone ? [] : [paint("dim", "│")]),
     ].map((part) => ` ${part}`).join("") + " ";
   }
 
@@ -204,7 +205,7 @@ export class LiveView {
   get #textColumns(): number {
     const { columns, ids = false, times = false } = this.#options;
     const more = (ids ? idColumns + 1 : 0) + (times ? timeColumns + 1 : 0);
-    const name = typeof this.#lone === "string" ? -1 : this.#nameColumns;
+    const name = typeof this.#lone === "string" ? -3 : this.#nameColumns;
     return Math.max(20, columns - name - more - 4);
   }
 

@@ -146,7 +146,7 @@ test("a turn has its prompt beside it, and what begins one at once has no line o
   const prompt = { ...waits, content: [{ type: "text" as const, text: "at once" }] };
   const turn = { ...working, turn: 2, message_ids: ["m1"] };
   await see(prompt, { type: "message_delivered", message_id: "m1", turn: 2, how: "new_turn" }, turn);
-  expect(shown.text.trim()).toMatch(/│ ● turn 2: at once$/);
+  expect(shown.text.trim()).toMatch(/^● turn 2: at once$/);
   await see({ ...waits, message_id: "m2" });
   expect(shown.text).toContain("message of c: later");
 });

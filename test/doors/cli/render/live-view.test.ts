@@ -75,10 +75,17 @@ test("LiveView names a lone agent once, and each one as soon as another speaks",
   const first = envelopesOf([started as never, out("hi\n")]);
   const other = envelopesOf([out("ho\n")]).map((one) => ({ ...one, adapter: { ...one.adapter, id: "beta" } }));
   expect(await show([...first, ...other, ...envelopesOf([out("on\n")])], { lone: true }))
-    .toBe(" alpha\n │ ● started in /w\n │ hi\n beta  │ ho\n alpha │ on\n");
+    .toBe(" alpha\n ● started in /w\n hi\n beta  │ ho\n alpha │ on\n");
   const effective = { ...held, model: "m-1", workspace: "worktree" };
   expect(await show(envelopesOf([{ ...started, effective } as never]), { lone: true }))
-    .toBe(" alpha · m-1 · worktree\n │ ● started in /w\n");
+    .toBe(" alpha · m-1 · worktree\n ● started in /w\n");
+});
+
+test("LiveView gives a lone agent the whole width but one column, and its times without a line beside them", async () => {
+  const words = "word ".repeat(40).trim();
+  const lines = (await show(envelopesOf([out(`${words}\n`)]), { lone: true, columns: 40 })).trimEnd().split("\n");
+  expect(lines[0]).toBe(` ${words.slice(0, 39).trim()}`);
+  expect(await show(envelopesOf([out("hi\n")]), { lone: true, times: true })).toMatch(/^ \d\d:\d\d:\d\d hi\n$/);
 });
 
 test("LiveView wraps a refusal at its words, each behind the gutter, and leaves a command whole", async () => {

@@ -83,7 +83,7 @@ test("bulkhead run keeps a status line at a terminal and leaves none behind", as
   expect(code).toBe(0);
   expect(written).toContain("1/2 Look");
   expect(written).toContain("[i]nterrupt [p]lan");
-  expect(rows).toContain(" │ Looking around.");
+  expect(rows).toContain(" Looking around.");
   expect(rows.join("\n")).not.toContain("[i]nterrupt");
 });
 
@@ -100,6 +100,6 @@ test("bulkhead run shows the plan at p, and ends at i", async (context) => {
   const waits = Array.from({ length: 100 }, () => ({ type: "progress", message: "waiting" }));
   const { code, rows } = await play([...begun, ...waits], { keys: { after: "[p]lan", press: "pi" } });
   expect(code).not.toBe(0);
-  expect(rows.filter((row) => row.endsWith("◐ Look"))).toEqual([" │ ◐ Look", "   ◐ Look"]);
+  expect(rows.filter((row) => row.endsWith("◐ Look"))).toEqual([" ◐ Look", "   ◐ Look"]);
   expect(rows.join("\n")).toMatch(/✘ error · interrupted/);
 });
