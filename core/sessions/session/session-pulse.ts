@@ -30,7 +30,7 @@ export class SessionPulse {
   #changed: Lines | null = null;
   #asked: Lines | null = null;
 
-  /** Takes the events that go to the log. @param adapterId the agent that the session runs on, or waits for */
+  /** Takes events of the log. @param adapterId the agent that the session runs on, or waits for */
   take(entries: readonly LogEntry[], adapterId: string): void {
     this.#lastAt = Date.now();
     this.#moveTo(this.#lastAt);
@@ -48,7 +48,7 @@ export class SessionPulse {
     const first = this.#beat + 1;
     return {
       ...omitUndefined({ model: this.#model, queued: this.#queued }),
-      step: this.#step(),
+      step: this.step,
       last_event_at: new Date(this.#lastAt).toISOString(),
       beats: this.#beats.map((_, at) => this.#beats[(first + at) % mostBeats] ?? 0),
       plan: this.#plan,
@@ -58,7 +58,8 @@ export class SessionPulse {
     };
   }
 
-  #step(): ListedFacts["step"] {
+  /** The tool that works, else the step of the plan, else the last tool or sign of life; null before the first. */
+  get step(): ListedFacts["step"] {
     const tool = this.#tool;
     if (tool?.is_open !== true && this.#planned !== null) return { ...this.#planned, is_open: true };
     return tool === null ? null : { text: tool.text, since: tool.since, is_open: tool.is_open };

@@ -24,6 +24,8 @@ export class SessionProgress {
   currency: string | null = null;
   outcome: Outcome | null = null;
   stopReason: string | null = null;
+  /** A turn has ended, and no other has begun. */
+  rests = false;
   /** `seq` of the newest event. */
   seq = 0;
   /** Time of the newest event; null before the first. */
@@ -65,7 +67,11 @@ export class SessionProgress {
       case "permission_resolved":
       case "request_withdrawn":
         return void this.#asked.delete(event.request_id);
+      case "turn_started":
+        this.rests = false;
+        return;
       case "turn_ended":
+        this.rests = true;
         return this.#calls.clear();
       case "session_ended":
         this.#asked.clear();

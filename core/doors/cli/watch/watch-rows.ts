@@ -128,7 +128,8 @@ function cells(
   const { cost } = facts.used;
   const since = facts.changedAt ?? one.startedAt;
   const isLong = facts.outcome === null && facts.asks === null && now - Date.parse(since) > longSilenceMs;
-  const [text, textTone] = nowOf(one);
+  const step = facts.rests ? null : one.pulse.step;
+  const [text, textTone] = nowOf(one, step?.text);
   return [
     { text: isSelected ? "▸" : " ", tone: "cyan" },
     ...(isNarrow ? [] : [{ text: shortId(id), tone: "bold" as const }]),
@@ -146,11 +147,13 @@ function stateOf({ facts: { outcome, asks } }: WatchedSession): [text: string, t
   return asks === null ? ["● runs", "cyan"] : ["▲ waits", "yellow"];
 }
 
-function nowOf({ facts }: WatchedSession): [text: string, tone: Tone] {
+/** @param shownStep stands for what is known here of a session that runs */
+function nowOf({ facts }: WatchedSession, shownStep?: string): [text: string, tone: Tone] {
   const { outcome, stopReason, asks, step, doing, isCalling } = facts;
   if (outcome !== null) return [safeLine(`${outcome} · ${stopReason}`), outcomeLooks[outcome][1]];
   if (asks !== null) return [safeLine(`asks: ${asks}`), "yellow"];
-  return [safeLine(step === null || isCalling ? doing : `${step.number}/${step.of} ${step.text}`), "plain"];
+  const told = step === null || isCalling ? doing : `${step.number}/${step.of} ${step.text}`;
+  return [safeLine(shownStep ?? told), "plain"];
 }
 
 const barCells = 5;

@@ -1,6 +1,7 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { SessionPulse } from "../../../sessions/session/session-pulse.ts";
 import { SessionProgress } from "../render/session-progress.ts";
 
 /** One watched session. */
@@ -9,6 +10,8 @@ export interface WatchedSession {
   title: string;
   startedAt: string;
   facts: SessionProgress;
+  /** Sums up what it does as the list of sessions shows it. */
+  pulse: SessionPulse;
 }
 
 interface WatchedSessionsDeps {
@@ -59,7 +62,8 @@ export class WatchedSessions {
     await Promise.all(listed.map(async ({ session_id, title, started_at, last_seq }) => {
       if (this.#only !== null && !this.#only.has(session_id)) return;
       const known = this.#all.get(session_id);
-      const one = known ?? { id: session_id, title, startedAt: started_at, facts: new SessionProgress() };
+      const facts = new SessionProgress();
+      const one = known ?? { id: session_id, title, startedAt: started_at, facts, pulse: new SessionPulse() };
       if (known === undefined) this.#all.set(session_id, one);
       await this.#catchUp(one, last_seq);
     }));
@@ -98,6 +102,7 @@ export class WatchedSessions {
 
   #note(one: WatchedSession, envelope: Envelope): void {
     one.facts.see(envelope);
+    one.pulse.take([envelope], envelope.adapter.id);
     if (envelope.event.type === "gap") one.facts.seq = envelope.event.to_seq;
     this.#deps.onChange(one);
   }

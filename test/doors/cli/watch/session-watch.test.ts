@@ -15,7 +15,10 @@ const at = () => ["--config", join(root, "bulkhead.yaml"), "--state-dir", join(r
 
 beforeAll(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "bh-watch-")));
-  await writePlugin(join(root, "plugins", "sleeps"), "sleeps", { code: adapterCode("    await ctx.sleep(600_000);") });
+  await writePlugin(join(root, "plugins", "sleeps"), "sleeps", {
+    code: adapterCode(`    yield { type: "progress", message: "Watching the tests", percentage: 40 };
+    await ctx.sleep(600_000);`),
+  });
   await writePlugin(join(root, "plugins", "wonders"), "wonders", {
     code: adapterCode(
       `    yield { type: "question", request_id: "q", question: "Left or right?", options: ["left", "right"] };
@@ -41,7 +44,7 @@ afterAll(async () => {
 
 async function cli(...args: string[]) {
   const terminal = fakeTerminal({ args: [...args, ...at()], cwd: root });
-  return { code: await runCli(terminal, { createHost }) };
+  return { code: await runCli(terminal, { createHost }), out: terminal.out };
 }
 
 test("session watch follows all that run: a table with keys at a terminal, lines and data in a pipe", async () => {
@@ -63,11 +66,12 @@ test("session watch follows all that run: a table with keys at a terminal, lines
     "",
     "   session   state    agent    silent  now",
     expect.stringMatching(/^▸ {2}\w{8} {2}▲ waits {2}wonders {2}\d+ s +asks: Left or right\?$/),
-    expect.stringMatching(/^ {3}\w{8} {2}● runs {3}sleeps {3}\d+ s +running$/),
+    expect.stringMatching(/^ {3}\w{8} {2}● runs {3}sleeps {3}\d+ s +Watching the tests$/),
     "",
     " go",
     expect.stringContaining("[i]nterrupts it"),
   ]);
+  expect((await cli("session", "list")).out()).toMatch(/^ .*sleeps .*Watching the tests {2}go$/m);
   const [first = "", second = ""] = picture().slice(3, 5).map((row) => row.slice(3, 11));
   const named = watch([first, "--json"], false);
   for (const key of ["j", "i", "n", "i", "y"]) table.terminal.press(key);
@@ -90,6 +94,7 @@ test("session watch follows all that run: a table with keys at a terminal, lines
       new RegExp(`^\\d\\d:\\d\\d:\\d\\d {2}\\w{8} .*${end.replace("?", "\\?")}$`, "m"),
     );
   }
-  expect(lines.terminal.out()).not.toContain("\u001b");
+  expect(lines.terminal.out()).toMatch(/sleeps {2}running$/m);
+  expect(lines.terminal.out()).not.toMatch(/\u001b|Watching/);
   expect((await Promise.all(runs)).map(({ code }) => code)).toEqual([0, 130]);
 }, 60_000);

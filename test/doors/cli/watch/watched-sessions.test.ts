@@ -4,6 +4,7 @@ import { SessionProgress } from "../../../../core/doors/cli/render/session-progr
 import { textWidth } from "../../../../core/doors/cli/render/text-width.ts";
 import { changeKey, watchScreen } from "../../../../core/doors/cli/watch/watch-rows.ts";
 import { type WatchedSession, WatchedSessions } from "../../../../core/doors/cli/watch/watched-sessions.ts";
+import { SessionPulse } from "../../../../core/sessions/session/session-pulse.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import type { SessionHandle } from "../../../../core/sessions/host/session-host.ts";
@@ -58,9 +59,12 @@ test("WatchedSessions leaves out what was not named", async () => {
 });
 
 function watchedOf(id: string, ...events: Envelope["event"][]): WatchedSession {
-  const facts = new SessionProgress();
-  for (const envelope of envelopesOf(events)) facts.see(envelope);
-  return { id, title: `Title of ${id}`, startedAt: "2026-01-01T00:00:00.000Z", facts };
+  const [facts, pulse] = [new SessionProgress(), new SessionPulse()];
+  for (const envelope of envelopesOf(events)) {
+    facts.see(envelope);
+    pulse.take([envelope], "alpha");
+  }
+  return { id, title: `Title of ${id}`, startedAt: "2026-01-01T00:00:00.000Z", facts, pulse };
 }
 
 const options = {
@@ -101,11 +105,23 @@ test("watchScreen marks a long silence, and shows titles where there is room", (
     entries: [{ content: "Look", status: "completed" }, { content: "Tell", status: "in_progress" }],
   };
   const one = watchedOf("s1", plan, usage);
-  expect(watchScreen([one], marked)[3]).toBe("▸  s1       ● runs  alpha  <3 min >  1/2   $0.50  2/2 Tell");
+  expect(watchScreen([one], marked)[3]).toBe("▸  s1       ● runs  alpha  <3 min >  1/2   $0.50  Tell");
   expect(watchScreen([one], { ...options, columns: 120 })[3]).toBe(
-    "▸  s1       ● runs  alpha  3 min   ▓▓▓░░ 1/2  $0.50  Title of s1                       2/2 Tell",
+    "▸  s1       ● runs  alpha  3 min   ▓▓▓░░ 1/2  $0.50  Title of s1                       Tell",
   );
   expect(watchScreen([], options)).toContain("   No session runs.");
+});
+
+test("watchScreen shows the step that the list of sessions shows, and none of an ended turn", () => {
+  const plan: Envelope["event"] = { type: "plan", entries: [{ content: "Look", status: "in_progress" }] };
+  const sign: Envelope["event"] = { type: "progress", message: "Watching the tests" };
+  const turn = { type: "turn_ended", turn: 1 } as Envelope["event"];
+  const last = (...events: Envelope["event"][]) =>
+    watchScreen([watchedOf("s1", ...events)], options)[3]?.split(/ {2,}/).at(-1);
+  expect(last(sign)).toBe("Watching the tests");
+  expect(last(sign, call("1"), sign)).toBe("Tool1 {}");
+  expect(last(plan, sign)).toBe("Look");
+  expect(last(sign, turn)).toBe("running");
 });
 
 test("changeKey tells changes of step, question and end from others", () => {
