@@ -125,12 +125,13 @@ export interface PluginProblem {
   error: ErrorData;
 }
 
-/** A grant that the operator has not decided on, as narrow as its row of the permissions. */
-export interface OpenGrant {
-  permission: ExplainedPermission["permission"];
-  target: string;
-  /** Rows of the permissions that it would allow, or allow more of; its own row is one of them. */
-  allows: Pick<ExplainedPermission, "permission" | "target">[];
+/** Grants of permissions that the operator has not decided on, to be given at once. */
+export interface OpenGrants {
+  /** It is one grant, of a key or of what amounts to everything. */
+  is_grave: boolean;
+  grants: Pick<ExplainedPermission, "permission" | "target">[];
+  /** Rows of the permissions that they would allow, or allow more of, beside those that they are for. */
+  also_allows: Pick<ExplainedPermission, "permission" | "target">[];
 }
 
 /** A plugin with its permissions and the decision about each. */
@@ -140,7 +141,7 @@ export interface ExplainedPlugin extends PluginReport {
   pins: BinaryPin[];
   permissions: readonly ExplainedPermission[];
   /** Grants of the permissions that are asked for, and neither granted nor denied. */
-  open_grants: OpenGrant[];
+  open_grants: readonly OpenGrants[];
   /** The walls around each of its programs. */
   programs: readonly ProgramWalls[];
   /** The options that it declares; null if none. */

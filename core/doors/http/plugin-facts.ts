@@ -20,7 +20,6 @@ import {
   grantsFor,
   type Judgement,
   judgeUses,
-  openGrants,
   type PastUse,
   type TypedGrant,
 } from "../../packages/permissions/try-grant.ts";
@@ -93,13 +92,12 @@ export function pluginFacts(
     async explain(id) {
       const plugin = pluginOf(registry, id);
       const state = (await statesOf(host, updates))(id);
-      const explained = explanations.of(plugin);
       return {
         ...report(plugin, state),
         manifest: plugin.manifest,
         pins: await host.pinned(id),
-        ...explained,
-        open_grants: openGrants(plugin, { rows: explained.permissions, places: broadPlaces(manifestFile) }),
+        ...explanations.of(plugin),
+        open_grants: explanations.openGrantsOf(plugin),
         config: plugin.manifest.config ?? null,
         waiting_permissions: state.waiting?.undecided ?? [],
       };
@@ -121,7 +119,7 @@ export function pluginFacts(
     },
     tried(id, grant) {
       const plugin = pluginOf(registry, id);
-      const rows = allowedBy(plugin, { grant, places: broadPlaces(manifestFile) });
+      const rows = allowedBy(plugin, { grants: [grant], places: broadPlaces(manifestFile) });
       return {
         allows: rows.map(({ permission, target }) => ({ permission, target })),
         judge: judgeUses(plugin, grant),

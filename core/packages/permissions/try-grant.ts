@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../../plugin-sdk/optional-fields.ts";
-import type { ExplainedPermission, OpenGrant } from "../../../plugin-sdk/plugin-report.ts";
+import type { ExplainedPermission } from "../../../plugin-sdk/plugin-report.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { grantEntry, grantTarget, readRunTarget } from "../../ground/config/grant-command.ts";
 import { sampleTarget } from "../../ground/config/net-target.ts";
@@ -34,40 +34,29 @@ export type Judgement = "allowed" | "refused" | "unclear";
 
 type Judged = Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls">;
 
+/** Options of {@link allowedBy}. */
+interface AllowedByOptions {
+  grants: readonly TypedGrant[];
+  places: BreadthOptions;
+  /** The rows as they are now, where the caller has them. */
+  rows?: readonly ExplainedPermission[];
+}
+
 /**
- * Lists the rows of a plugin's permissions that a grant would allow, or allow more of. A wider row that is allowed as far
- * as the grant's own target, and no further, is left out.
+ * Lists the rows of a plugin's permissions that grants would allow, or allow more of. A wider row that is allowed as far
+ * as a grant's own target, and no further, is left out.
  */
 export function allowedBy(
   plugin: Plugin,
-  { grant, places }: { grant: TypedGrant; places: BreadthOptions },
+  { grants, places, rows = shownPermissions(plugin, places) }: AllowedByOptions,
 ): ExplainedPermission[] {
   const keyOf = ({ permission, target }: ExplainedPermission) => `${permission} ${target}`;
-  const now = new Map(shownPermissions(plugin, places).map((row) => [keyOf(row), row.effective]));
-  const after = shownPermissions({ ...plugin, grant: withGrant(plugin.grant, grant) }, places);
+  const now = new Map(rows.map((row) => [keyOf(row), row.effective]));
+  const targets = new Set(grants.map(({ target }) => target));
+  const after = shownPermissions({ ...plugin, grant: grants.reduce(withGrant, plugin.grant) }, places);
   return after.filter((row) => {
     const more = row.effective.filter((target) => !now.get(keyOf(row))?.includes(target));
-    return more.some((target) => target === row.target || target !== grant.target);
-  });
-}
-
-/** Whether a permission is asked for, and neither granted nor denied. */
-export function isOpen({ requested, granted, denied }: ExplainedPermission): boolean {
-  return requested && !granted && !denied;
-}
-
-/** Lists the grants of the rows that are open, each with all that it would allow. */
-export function openGrants(
-  plugin: Plugin,
-  { rows, places }: { rows: readonly ExplainedPermission[]; places: BreadthOptions },
-): OpenGrant[] {
-  const targets = rows.filter(isOpen).map((row) => ({ permission: row.permission, target: grantTarget(row) }));
-  return targets.flatMap((grant, at) => {
-    const { permission, target } = grant;
-    const isFirst = at === targets.findIndex((other) => other.permission === permission && other.target === target);
-    if (!isFirst || !isGrantable(permission)) return [];
-    const allowed = allowedBy(plugin, { grant: { permission, target }, places });
-    return [{ ...grant, allows: allowed.map((row) => ({ permission: row.permission, target: row.target })) }];
+    return more.some((target) => target === row.target || !targets.has(target));
   });
 }
 
@@ -101,7 +90,8 @@ export function grantsFor(
   return narrow.filter(({ target }, at) => at === narrow.findIndex((other) => other.target === target));
 }
 
-function isGrantable(permission: string): permission is Grantable {
+/** Whether a grant may name a permission. */
+export function isGrantable(permission: string): permission is Grantable {
   return (grantable as readonly string[]).includes(permission);
 }
 

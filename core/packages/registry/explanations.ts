@@ -1,6 +1,7 @@
 import { broadPlaces } from "../permissions/broad-permissions.ts";
-import type { ExplainedPermission, ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
+import type { ExplainedPermission, OpenGrants, ProgramWalls } from "../../../plugin-sdk/plugin-report.ts";
 import type { Plugin } from "../manifest/plugin.ts";
+import { openGrants } from "../permissions/open-grants.ts";
 import { programWalls } from "../permissions/program-walls.ts";
 import type { Registry } from "./registry.ts";
 import { shownPermissions } from "../permissions/shown-permissions.ts";
@@ -16,6 +17,7 @@ export class Explanations {
   readonly #registry: Pick<Registry, "list">;
   readonly #manifestFile: string | undefined;
   readonly #kept = new Map<string, Explanation>();
+  readonly #grants = new WeakMap<Explanation, readonly OpenGrants[]>();
 
   /** @param manifestFile path of the host manifest */
   constructor(registry: Pick<Registry, "list">, { manifestFile }: { manifestFile: string | undefined }) {
@@ -34,6 +36,16 @@ export class Explanations {
     };
     this.#kept.set(key, made);
     return made;
+  }
+
+  /** Returns the grants that are open; they take longer than the rest, so they wait until they are asked for. */
+  openGrantsOf(plugin: Plugin): readonly OpenGrants[] {
+    const explained = this.of(plugin);
+    const rows = explained.permissions;
+    const known = this.#grants.get(explained) ??
+      openGrants(plugin, { rows, places: broadPlaces(this.#manifestFile) });
+    this.#grants.set(explained, known);
+    return known;
   }
 
   /** Holds as many explanations as the host has plugins, however often it reloads. */

@@ -283,7 +283,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
         demand(id);
         const plugin = { ...fakePlugin(id), grant: facts.grant };
         plugin.manifest = { ...plugin.manifest, permissions: facts.asked };
-        const allows = allowedBy(plugin, { grant, places: { path: [] } });
+        const allows = allowedBy(plugin, { grants: [grant], places: { path: [] } });
         return { allows, judge: judgeUses(plugin, grant) };
       },
     },

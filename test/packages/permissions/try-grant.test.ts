@@ -3,7 +3,6 @@ import {
   allowedBy,
   grantsFor,
   judgeUses,
-  openGrants,
   type PastUse,
   type TypedGrant,
 } from "../../../core/packages/permissions/try-grant.ts";
@@ -18,7 +17,9 @@ function plugin(asked: Permissions, { grant = {}, deny = {} }: { grant?: Permiss
 
 const git: Permissions = { run: [{ binary: "git", args: ["push", "{...}"] }] };
 const rows = (asked: Permissions, grant: TypedGrant, more: { grant?: Permissions; deny?: Permissions } = {}) =>
-  allowedBy(plugin(asked, more), { grant, places: { path: [] } }).map((row) => `${row.permission} ${row.target}`);
+  allowedBy(plugin(asked, more), { grants: [grant], places: { path: [] } }).map((row) =>
+    `${row.permission} ${row.target}`
+  );
 
 test("allowedBy lists every row that a grant would allow, as the broker decides it", () => {
   expect(rows(git, { permission: "run", target: "git push" })).toEqual(["run git push"]);
@@ -35,21 +36,6 @@ test("allowedBy lists nothing for a grant that changes nothing", () => {
   expect(rows(asked, given, { deny: asked })).toEqual([]);
   expect(rows(asked, given, { grant: asked })).toEqual([]);
   expect(rows(asked, given)).toEqual(["net a.example:443"]);
-});
-
-test("openGrants lists the grant of each row that is not decided on, with all that it would allow", () => {
-  const asked: Permissions = { ...git, env: ["LANG"], net: ["a.example:443"], kv: true };
-  const one = plugin(asked, { grant: { env: ["LANG"] }, deny: { net: ["a.example:443"] } });
-  const places = { path: [] };
-  const open = openGrants(one, { rows: shownPermissions(one, places), places }).map(({ allows, ...grant }) => [
-    `${grant.permission} ${grant.target}`,
-    allows.map(({ target }) => target).sort(),
-  ]);
-  expect(open.sort()).toEqual([
-    ["kv kv", ["kv"]],
-    ["run git push", ["git push"]],
-    ["run git {...}", ["git push", "git {...}"]],
-  ]);
 });
 
 const files: Permissions = { write: ["workdir"], read: ["workdir"] };

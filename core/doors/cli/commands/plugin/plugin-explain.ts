@@ -1,12 +1,11 @@
-import { grantsCommand, grantTarget } from "../../../../ground/config/grant-command.ts";
-import { grantable } from "../../../../packages/manifest/grantable.ts";
+import { grantsCommand } from "../../../../ground/config/grant-command.ts";
+import { fewForms } from "../../../../packages/permissions/open-grants.ts";
 import { quarantineError } from "../../../../walls/pool/plugin-health.ts";
-import { isOpen } from "../../../../packages/permissions/try-grant.ts";
 import type {
   BinaryPin,
   ExplainedPermission,
   ExplainedPlugin,
-  OpenGrant,
+  OpenGrants,
 } from "../../../../../plugin-sdk/plugin-report.ts";
 import { type Invocation, tellEach } from "../../command.ts";
 import { openPlugins } from "../../open-plugins.ts";
@@ -83,8 +82,6 @@ function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
   return pins.find((pin) => pin.binary === binary) ?? null;
 }
 
-const fewForms = 3;
-
 /** Rows in which many forms of one program's arguments, with the same decision, are one; `--json` lists them all. */
 function withFewerForms(rows: readonly ExplainedPermission[]): ExplainedPermission[] {
   const alike = new Map<string, ExplainedPermission[]>();
@@ -125,64 +122,19 @@ function stateOf(
   return ["- no effect", "yellow", false];
 }
 
-/** Permissions that hand a plugin a key. */
-const keyPermissions: readonly string[] = ["env", "secrets"];
-
-/** Gives the command that grants what is missing; keys, and what amounts to everything, each in a line of its own. */
-function missingGrants({ id, permissions, open_grants }: ExplainedPlugin, columns: number): string {
-  const grants = permissions.filter(isOpen).flatMap((row): MissingRow[] => {
-    const target = asOneForm(row, permissions) ? row.binary : grantTarget(row);
-    const isGrave = keyPermissions.includes(row.permission) || row.breadth === "everything";
-    return (grantable as readonly string[]).includes(row.permission) ? [{ row, target, isGrave }] : [];
-  });
-  const alike = ({ row: { permission }, target }: MissingRow) =>
-    grants.filter((other) => other.row.permission === permission && other.target === target);
-  const once = grants.filter((one) => alike(one)[0] === one);
-  // Where one form of a program amounts to everything, the grant of the program does.
-  const grave = once.filter((one) => alike(one).some(({ isGrave }) => isGrave));
-  const others = once.filter((one) => !grave.includes(one));
-  const typed = (some: readonly MissingRow[]) => {
-    const words = some.map(({ row: { permission }, target }) => ({ permission, target }));
-    const more = alsoAllowed(some.flatMap(alike), open_grants);
-    const told = more === "" ? [] : wrapText(more, columns - 4, 6).map((line) => `    ${line}`);
-    return [`  ${asTyped(grantsCommand(id, words))}`, ...told].join("\n");
+/** Gives the commands that grant what is missing, and says what else they allow. */
+function missingGrants({ id, open_grants }: ExplainedPlugin, columns: number): string {
+  const typed = ({ grants, also_allows }: OpenGrants) => {
+    const words = also_allows.map(({ permission, target }) => `${permission} ${target}`);
+    const left = words.length > shownMore ? ` and ${words.length - shownMore} more` : "";
+    const more = safeLine(`It also allows: ${words.slice(0, shownMore).join(", ")}${left}`);
+    const told = words.length === 0 ? "" : wrapText(more, columns - 4, 6).map((line) => `\n    ${line}`).join("");
+    return `\n  ${asTyped(grantsCommand(id, grants))}${told}`;
   };
-  const blocks = [
-    ...(others.length === 0 ? [] : [`To grant what is missing:\n${typed(others)}`]),
-    ...(grave.length === 0
-      ? []
-      : [`Keys, and what amounts to everything, each by itself:\n${grave.map((one) => typed([one])).join("\n")}`]),
-  ];
-  return blocks.map((block) => `\n\n${block}`).join("");
-}
-
-/** A row that is not granted, and the target of its grant. */
-interface MissingRow {
-  row: ExplainedPermission;
-  target: string;
-  isGrave: boolean;
-}
-
-/** Whether a row is one of many forms of its program that are all missing, and none amounts to more: one word grants all. */
-function asOneForm(
-  row: ExplainedPermission,
-  rows: readonly ExplainedPermission[],
-): row is ExplainedPermission & { binary: string } {
-  const forms = rows.filter(({ permission, binary }) => permission === "run" && binary === row.binary);
-  return row.permission === "run" && row.binary !== undefined && forms.length > fewForms &&
-    forms.every((one) => isOpen(one) && (one.breadth === "everything") === (row.breadth === "everything"));
-}
-
-/** Says what the grants of these rows allow beside the rows; empty where that is nothing. */
-function alsoAllowed(some: readonly MissingRow[], grants: readonly OpenGrant[]): string {
-  const words = some.flatMap(({ row }) =>
-    grants.filter((one) => one.permission === row.permission && one.target === grantTarget(row))
-  ).flatMap(({ allows }) => allows).map(({ permission, target }) => `${permission} ${target}`);
-  const more = [...new Set(words)].filter((word) =>
-    !some.some(({ row }) => word === `${row.permission} ${row.target}`)
-  );
-  const left = more.length > shownMore ? ` and ${more.length - shownMore} more` : "";
-  return more.length === 0 ? "" : safeLine(`It also allows: ${more.slice(0, shownMore).join(", ")}${left}`);
+  const block = (title: string, some: readonly OpenGrants[]) =>
+    some.length === 0 ? "" : `\n\n${title}${some.map(typed).join("")}`;
+  return block("To grant what is missing:", open_grants.filter(({ is_grave }) => !is_grave)) +
+    block("Keys, and what amounts to everything, each by itself:", open_grants.filter(({ is_grave }) => is_grave));
 }
 
 /** Most rows that are named beside those of a grant. */

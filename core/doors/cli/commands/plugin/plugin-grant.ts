@@ -115,7 +115,7 @@ async function allowedWith(file: string, { pluginId, ...grant }: Wanted & { plug
     const registry = await createRegistry({ manifest: await readHostManifest(file), root: dirname(file) });
     const plugin = registry.get(pluginId);
     if (plugin === undefined) return [];
-    const rows = allowedBy(plugin, { grant, places: { path: [] } });
+    const rows = allowedBy(plugin, { grants: [grant], places: { path: [] } });
     return rows.map(({ permission, target }) => `${permission} ${target}`);
   } catch {
     return [];
