@@ -19,6 +19,19 @@ const slots: Readonly<Record<string, ArgumentSlot>> = { "": "value", "*": "any",
  * @throws {BulkheadError} `invalid_manifest` with the position, from 1
  */
 export function parseArgumentPattern(line: string): ArgumentPattern {
+  const known = parsed.get(line);
+  if (known !== undefined) return known;
+  const pattern = parse(line);
+  if (parsed.size >= mostKept) parsed.clear();
+  if (line.length <= longestKept) parsed.set(line, pattern);
+  return pattern;
+}
+
+/** Patterns that were parsed: each decision about a program asks for many of them. */
+const parsed = new Map<string, ArgumentPattern>();
+const [mostKept, longestKept] = [1000, 1000];
+
+function parse(line: string): ArgumentPattern {
   const name = "argument pattern";
   return splitWords(line, { name }).map((word) => {
     if ("sign" in word) throw lineFault(name, `"${word.sign}" has no meaning`, { at: word.at });
