@@ -38,7 +38,7 @@ export interface ListedQueue {
   reason?: string;
 }
 
-/** Live facts of a session, for a list that shows it. An ended one has its model and cost alone. */
+/** Live facts of a session, for a list that shows it. An ended one has its model, cost and changed lines alone. */
 export interface ListedFacts {
   /** The model that its agent named last; absent where it named none. */
   model?: string;
@@ -53,7 +53,10 @@ export interface ListedFacts {
   plan: { done: number; total: number } | null;
   cost: number | null;
   currency: string | null;
-  /** Lines that its edits add and take away; null before the first edit. */
+  /**
+   * Lines that its edits add and take away, null before the first edit. Of an ended session those that git counts in its
+   * artifacts: null where git tells none, and in a list that would take too long to read them, until it is asked again.
+   */
   lines: { added: number; removed: number } | null;
 }
 

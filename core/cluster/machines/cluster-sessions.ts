@@ -2,6 +2,7 @@ import type { MachineCalls } from "./machine.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionGroup } from "../../records/journal/session-groups.ts";
+import { EndedLines } from "../../records/journal/ended-lines.ts";
 import { groupPages } from "../../records/journal/session-pages.ts";
 import type { SessionFilter, SessionRecord, SessionSpan } from "../../records/journal/session-record.ts";
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/host-seams.ts";
@@ -36,6 +37,7 @@ export class ClusterSessions implements ElsewhereSessions {
   /** Questions under way, by machine: readers at the same time share one. */
   readonly #waiting: Asked<"waiting"> = new Map();
   readonly #facts: Asked<"facts"> = new Map();
+  readonly #ended = new EndedLines();
 
   constructor(deps: ClusterSessionsDeps) {
     this.#deps = deps;
@@ -46,14 +48,16 @@ export class ClusterSessions implements ElsewhereSessions {
       this.#deps.mirrors().map(async (mirror) => {
         const records = await mirror.journal.sessions(filter);
         const runs = records.some(({ state }) => state === "running");
-        const [waiting, does] = await Promise.all([
+        const [waiting, does, lines] = await Promise.all([
           runs ? this.#waitingOf(mirror.machine) : nothing,
           runs && facts ? this.#factsOf(mirror.machine) : nothing,
+          facts ? this.#ended.of(mirror.journal, records) : null,
         ]);
         return records.map((record) => ({
           record,
           waiting: waiting[record.session_id] ?? [],
           facts: does[record.session_id],
+          lines: lines?.get(record.session_id),
         }));
       }),
     );
@@ -81,6 +85,7 @@ export class ClusterSessions implements ElsewhereSessions {
     const { machine } = mirror;
     return {
       record,
+      read: (options) => mirror.journal.read(options),
       waiting: async () => state === "running" ? (await this.#waitingOf(machine))[session_id] ?? [] : [],
       history: () => mirror.journal.history(session_id),
       events: (query) => eventsOf(mirror, session_id, query),

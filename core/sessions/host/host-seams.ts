@@ -59,12 +59,16 @@ export interface ElsewhereSummary {
   waiting: WaitingRequest[];
   /** Only of a running one whose host was asked. */
   facts?: ListedFacts | undefined;
+  /** Only of an ended one that changed some, where facts are asked for. */
+  lines?: ListedFacts["lines"] | undefined;
 }
 
 /** A session that another host runs or ran. */
 export interface ElsewhereSession {
   record: SessionRecord;
   waiting(): Promise<WaitingRequest[]>;
+  /** As of its journal. */
+  read: Journal["read"];
   history(): Promise<SessionHistory>;
   /** Streams its events after a `seq` as they are written; ends as a session's events do. */
   events(query: EventQuery): AsyncIterable<Envelope>;

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { ListedFacts, SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { EndedLines } from "../../records/journal/ended-lines.ts";
 import { SessionCounting } from "../../records/journal/session-groups.ts";
 import { groupPages } from "../../records/journal/session-pages.ts";
 import {
@@ -43,9 +44,10 @@ const maxLimit = 500;
 /** All sessions of this process's host, live ones from itself and others from its journal. */
 export function openSessionHost(deps: SessionHostDeps): SessionHost {
   const { journal, log, find } = deps;
+  const ended = new EndedLines();
   return {
     start: deps.start,
-    list: (query) => listSessions(deps, query),
+    list: (query) => listSessions({ ...deps, ended }, query),
     async count(query = {}) {
       await log.written({ atMostMs: longestWaitMs });
       const counting = new SessionCounting(query);
@@ -58,7 +60,8 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     async get(sessionId, { facts = false } = {}) {
       const { record, elsewhere } = await findKept(deps, sessionId);
       const waiting = elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting();
-      const one = { record, waiting };
+      const lines = facts ? (await ended.of(elsewhere ?? journal, [record])).get(sessionId) : undefined;
+      const one = { record, waiting, lines };
       return facts ? { ...summaryOf(deps, one), facts: factsOf(deps, one) } : summaryOf(deps, one);
     },
     async history(sessionId) {
@@ -114,14 +117,18 @@ export async function recordsOf(deps: KnownSessionsDeps, conversation_id: string
 const mostOfConversation = 10_000;
 
 async function listSessions(
-  deps: SessionHostDeps,
+  deps: SessionHostDeps & { ended: EndedLines },
   { before, limit = defaultLimit, facts = false, ...filter }: SessionQuery = {},
 ): Promise<SessionSummary[]> {
-  const { others, log } = deps;
+  const { others, log, ended, journal } = deps;
   await log.written({ atMostMs: longestWaitMs });
   const first = before === undefined ? null : await findSession(deps, before);
   const wanted = { ...filter, before: first?.record, limit: checkLimit(limit) };
-  const own = (await ownRecords(deps, wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
+  const records = await ownRecords(deps, wanted);
+  const lines = facts ? await ended.of(journal, records) : null;
+  const own = records.map((record) => (
+    { record, waiting: waitingOf(deps, record), lines: lines?.get(record.session_id) }
+  ));
   const elsewhere = await Promise.all(others.map((other) => other.list(wanted, { facts })));
   const page = await newestOnce(deps, { own, elsewhere: elsewhere.flat(), limit });
   return page.map((one) => facts ? { ...summaryOf(deps, one), facts: factsOf(deps, one) } : summaryOf(deps, one));
@@ -262,13 +269,16 @@ function summaryOf(deps: Pick<SessionHostDeps, "find">, { record, waiting }: Els
   return { ...known, waiting, ...talkOf(deps, record) };
 }
 
-/** Returns what a running session does, here or where another machine says it, and the cost of one that has ended. */
-function factsOf({ find }: Pick<SessionHostDeps, "find">, { record, facts }: ElsewhereSummary): ListedFacts {
+/** Returns what a running session does, here or where another machine says it, and what one that has ended took. */
+function factsOf(
+  { find }: Pick<SessionHostDeps, "find">,
+  { record, facts, lines = null }: ElsewhereSummary,
+): ListedFacts {
   const live = record.state === "running" ? find(record.session_id)?.session.facts ?? facts : undefined;
   if (live !== undefined) return live;
   const { cost, currency, model } = record;
   const named = model === null ? {} : { model };
-  return { ...named, step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines: null };
+  return { ...named, step: null, last_event_at: null, beats: [], plan: null, cost, currency, lines };
 }
 
 /** Returns the turn and the number of waiting messages of a session that runs here. */

@@ -1,12 +1,16 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
 import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
 import { noConversations } from "./no-conversations.ts";
 import { sessionHandle } from "../../../core/sessions/host/session-handle.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { ElsewhereSummary } from "../../../core/sessions/host/host-seams.ts";
-import type { OtherJournals } from "../../../core/sessions/host/state/other-journals.ts";
+import { openJournal } from "../../../core/records/journal/open-journal.ts";
+import { OtherJournals } from "../../../core/sessions/host/state/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { LateEnds } from "../../../core/sessions/session/late-ends.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
@@ -190,11 +194,13 @@ async function beginning(): Promise<Envelope[]> {
 function sessionsOf(
   journal: Journal,
   find: SessionHostDeps["find"] = () => undefined,
-  listed: ElsewhereSummary[] = [],
+  listed: ElsewhereSummary[] | OtherJournals = [],
 ) {
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
-  const others = { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals;
+  const others = Array.isArray(listed)
+    ? { find: () => Promise.resolve(null), list: () => Promise.resolve(listed) } as unknown as OtherJournals
+    : listed;
   const lateEnds = new LateEnds();
   const asked = {
     start: nobody,
@@ -222,6 +228,32 @@ test("a session whose id another machine says again is listed once, as it is her
   const titles = async (query = {}) => (await sessions.list(query)).map(({ session_id, title }) => [session_id, title]);
   expect((await titles()).sort()).toEqual([["s", record.title], ["t", "forged"]]);
   expect(await titles({ state: "ended" })).toEqual([["t", "forged"]]);
+});
+
+test("an ended session keeps its changed lines, in a list, alone, and where another host of the folder has it", async () => {
+  const journal = createMemoryJournal();
+  const envelopes = [...await beginning()];
+  const last = envelopes.at(-1)!;
+  const artifacts = [{ path: "a", lines: { added: 12, removed: 2 } }, { path: "b" }];
+  const result = { outcome: "completed", stop_reason: "end_turn", usage: {}, artifacts };
+  const event = { type: "session_ended", result } as unknown as Envelope["event"];
+  envelopes.push({ ...last, seq: last.seq + 1, gseq: last.gseq + 1, source: "host", event });
+  await journal.append({ session_id: last.session_id, envelopes });
+  const { sessions } = sessionsOf(journal);
+  const lines = { added: 12, removed: 2 };
+  expect(await sessions.list({ facts: true })).toMatchObject([{ state: "ended", facts: { step: null, lines } }]);
+  expect((await sessions.get(last.session_id, { facts: true })).facts?.lines).toEqual(lines);
+  expect((await sessions.list())[0]).not.toHaveProperty("facts");
+  const root = await mkdtemp(join(tmpdir(), "bulkhead-lines-"));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, "host-1"));
+  const written = await openJournal(join(root, "host-1", "journal.db"));
+  await written.append({ session_id: last.session_id, envelopes });
+  await written.close();
+  const other = new OtherJournals(root, { ownFile: join(root, "host-2", "journal.db") });
+  const there = sessionsOf(createMemoryJournal(), () => undefined, other).sessions;
+  expect(await there.list({ facts: true })).toMatchObject([{ facts: { lines } }]);
+  expect((await there.get(last.session_id, { facts: true })).facts?.lines).toEqual(lines);
 });
 
 test("a cursor of a cluster is refused by a host that is in none", async () => {

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { EndedLines } from "../../../records/journal/ended-lines.ts";
 import { type JournalReader, openJournalReader } from "../../../records/journal/journal-reader.ts";
 import type { SessionGroup } from "../../../records/journal/session-groups.ts";
 import { groupPages } from "../../../records/journal/session-pages.ts";
@@ -19,6 +20,7 @@ const lookEveryMs = 250;
 export class OtherJournals implements ElsewhereSessions {
   readonly #stateDir: string;
   readonly #ownFile: string;
+  readonly #ended = new EndedLines();
 
   constructor(stateDir: string, { ownFile }: { ownFile: string }) {
     this.#stateDir = stateDir;
@@ -26,9 +28,13 @@ export class OtherJournals implements ElsewhereSessions {
   }
 
   /** Skips unreadable journals: their own host reports them. */
-  async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
-    const found = await this.#each((reader) => reader.sessions(filter));
-    return found.flatMap(({ value }) => value.map((record) => ({ record, waiting: [] })));
+  async list(filter: SessionFilter, { facts = false }: { facts?: boolean } = {}): Promise<ElsewhereSummary[]> {
+    const found = await this.#each(async (reader) => {
+      const records = await reader.sessions(filter);
+      const lines = facts ? await this.#ended.of(reader, records) : null;
+      return records.map((record) => ({ record, waiting: [], lines: lines?.get(record.session_id) }));
+    });
+    return found.flatMap(({ value }) => value);
   }
 
   groups(span: SessionSpan): AsyncIterable<SessionGroup[]> {
@@ -65,6 +71,7 @@ export class OtherJournals implements ElsewhereSessions {
     return {
       record,
       waiting: () => Promise.resolve([]),
+      read: (options) => readFrom(journal, (reader) => reader.read(options)),
       history: () => readFrom(journal, (reader) => reader.history(session_id)),
       events: (query) => follow(session_id, { journal, query }),
       delete: () => this.#delete(session_id, journal),
