@@ -54,7 +54,7 @@ const sessions = [
     outcome: "completed",
     stop_reason: "end_turn",
     workdir: "/state/workspaces/0123456789abcdef/tree/billing",
-    facts: { ...noFacts, cost: 1.5, currency: "USD" },
+    facts: { ...noFacts, cost: 1.5, currency: "USD", lines: { added: 1212, removed: 2 } },
   }),
   summary("bb22", { outcome: "error", stop_reason: "idle_timeout", adapter_id: null }),
   summary("cc11", { state: "running", turn: { number: 1, state: "kept" }, facts: { ...noFacts, step } }),
@@ -77,13 +77,13 @@ async function list(columns: number, ...flags: string[]) {
   return { asked, lines: terminal.out().trimEnd().split("\n") };
 }
 
-test("session list has repository, cost and step where the width allows, and never breaks its lines", async () => {
+test("session list has repository, changed lines, cost and step where the width allows, and never breaks its lines", async () => {
   const wide = (await list(160)).lines;
-  expect(wide[0]).toMatch(/^ session +state +adapter +age +repository +cost +step +prompt$/);
+  expect(wide[0]).toMatch(/^ session +state +adapter +age +repository +lines +cost +step +prompt$/);
   expect(wide[1]).toMatch(
     /^ aa110000 +running +claude-code +1 min +shop-api +\$0\.12 +Bash npm run test --workspace t… +Make the/,
   );
-  expect(wide[3]).toMatch(/^ bb110000 +completed · end_turn +claude-code +1 min +billing +\$1\.50 +Make the/);
+  expect(wide[3]).toMatch(/^ bb110000 +completed · end_turn +claude-code +1 min +billing +\+1,212 −2 +\$1\.50 +Make the/);
   for (const columns of [60, 80, 100, 120, 160]) {
     for (const line of (await list(columns)).lines) expect(line.length, line).toBeLessThanOrEqual(columns);
   }

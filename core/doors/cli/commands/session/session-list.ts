@@ -8,7 +8,7 @@ import { openSessions } from "../../open-sessions.ts";
 import { safeLine } from "../../render/agent-text.ts";
 import { asTyped } from "../../render/as-typed.ts";
 import { outcomeLooks, type Tone } from "../../render/paint.ts";
-import { formatAge } from "../../render/quantities.ts";
+import { formatAge, lineCounts } from "../../render/quantities.ts";
 import { shortId } from "../../../../ground/log/short-id.ts";
 import type { Cell } from "../../render/table.ts";
 import { fitLine } from "../../render/text-width.ts";
@@ -41,8 +41,8 @@ export async function sessionList(call: Invocation): Promise<number> {
 /** Columns of the table, as far as the terminal has room: a narrow one says what a session does, or else its prompt. */
 const heads = {
   narrow: ["session", "state", "adapter", "age", "cost", "step or prompt"],
-  middle: ["session", "state", "adapter", "age", "repository", "cost", "step or prompt"],
-  wide: ["session", "state", "adapter", "age", "repository", "cost", "step", "prompt"],
+  middle: ["session", "state", "adapter", "age", "repository", "lines", "cost", "step or prompt"],
+  wide: ["session", "state", "adapter", "age", "repository", "lines", "cost", "step", "prompt"],
 } as const;
 
 type Width = keyof typeof heads;
@@ -82,6 +82,7 @@ function cellsOf(
   { now, width, isPipe, cost }: { now: number; width: Width; isPipe: boolean; cost: string },
 ): Cell[] {
   const cut = (text: string, columns: number) => isPipe ? safeLine(text) : fitLine(safeLine(text), columns);
+  const lines = row.facts?.lines;
   const step = stepCell(row);
   const title: Cell = { text: safeLine(row.title), tone: "dim" };
   return [
@@ -89,7 +90,9 @@ function cellsOf(
     width === "narrow" ? shortState(row) : stateCell(row),
     cut(row.adapter_id ?? "none yet", most.adapter),
     formatAge(row.started_at, now),
-    ...(width === "narrow" ? [] : [cut(basename(row.workdir), most.repository)]),
+    ...(width === "narrow"
+      ? []
+      : [cut(basename(row.workdir), most.repository), lines == null ? "" : lineCounts(lines)]),
     cost,
     ...(width !== "wide"
       ? [step ?? title]
