@@ -1,4 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import { eventText } from "../../records/history/event-text.ts";
 
 /** Kinds of places in which words are found, as a person looks for them. */
@@ -43,7 +44,22 @@ export function shownText(event: Envelope["event"]): string {
       return (event.artifacts ?? []).map(({ path }) => path).join("\n");
     case "capability":
       return `${event.permission} ${event.target}`;
+    case "permission_request":
+      return joined([event.title, askedOf(event), ...event.options.map(({ label }) => label)]);
+    case "question":
+      return joined([event.question, ...event.options ?? []]);
     default:
       return eventText(event);
   }
+}
+
+/** Returns the tool and its input; empty where the request's title says them. */
+function askedOf(event: PermissionRequestEvent): string {
+  const { tool, title } = event;
+  const input = eventText({ ...event, tool: "", title: "", options: [] }).trim();
+  return title.includes(input || tool) ? "" : `${tool} ${input}`.trim();
+}
+
+function joined(parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(" · ");
 }

@@ -135,6 +135,28 @@ test("a search is for one kind of places, and a place has its session's title", 
   expect(await ask("/v1/search?q=pier&kind=wrong")).toMatchObject({ code: "invalid_request" });
 });
 
+test("a place of a request has the question's words, and its choices after them", async () => {
+  const options = [{ kind: "allow_once", id: "yes", label: "Allow once" }, {
+    kind: "reject_once",
+    id: "no",
+    label: "No",
+  }];
+  const asks = { type: "permission_request", request_id: "r" };
+  const { ask } = await openWithHistory(
+    { ...asks, options, title: "Remove the pier", tool: "Bash", input: { command: "rm -r pier" } },
+    { ...asks, options, title: "Bash: build pier", tool: "Bash", input: { command: "build pier" } },
+    { type: "question", options: ["wood", "stone"], request_id: "q", question: "Which pier?" },
+  );
+  const texts = async (q: string) =>
+    ((await ask(`/v1/search?q=${q}`))["hits"] as unknown as { text: string }[]).map(({ text }) => text);
+  expect(await texts("pier")).toEqual([
+    "Which pier? · wood · stone",
+    "Bash: build pier · Allow once · No",
+    "Remove the pier · Bash rm -r pier · Allow once · No",
+  ]);
+  expect(await texts("stone")).toEqual(["Which pier? · wood · stone"]);
+});
+
 test("denials say what would change them", async () => {
   const { ask, session_id } = await openWithHistory(
     use("denied", "a.b:443", { grant_command: "bulkhead plugin grant echo net:a.b:443" }),
