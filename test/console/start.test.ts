@@ -73,7 +73,7 @@ test("one that asks for nothing names the command that enables it, and that comm
   const program = "Deno" in globalThis
     ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
     : [join(root, "dist/bundle/cli.js")];
-  const env = { ...process.env, HOME: join(host.folder, "home"), BULKHEAD_STATE_DIR: join(host.folder, "state") };
+  const env = { ...process.env, HOME: join(host.folder, "home") };
   await promisify(execFile)(process.execPath, [...program, ...command.split(" ").slice(1)], { cwd: host.folder, env });
   expect(await manifest()).toContain("modest");
   await host.call("POST", "/v1/reload");
