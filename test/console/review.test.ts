@@ -137,6 +137,13 @@ describe("lines", () => {
     const id = await work("Walk through me");
     await opened.go(`#/review/${id}`);
     await fileOf("src/values.js").waitFor();
+    const middles = await page.evaluate<number[]>(`(() => {
+      const { firstElementChild: box, lastChild, parentElement } = document.querySelector(".viewed-choice");
+      const word = document.createRange();
+      word.selectNodeContents(lastChild);
+      return [parentElement, box, word].map((one) => one.getBoundingClientRect()).map(({ y, height }) => y + height / 2);
+    })()`);
+    expect(Math.max(...middles) - Math.min(...middles)).toBeLessThanOrEqual(1);
     await page.locator("main").focus();
     const current = page.locator(".current-line .line-text");
     await page.keyboard.press("J");
