@@ -127,6 +127,20 @@ test("each day is a bar of its agents' colours; the pointed one tells its day an
   ]);
 });
 
+test("the tiles leave no hole, however many fit beside each other", async () => {
+  const phone = await openConsole(browser, host, { viewport: { width: 390, height: 844 }, hash: "#/spend" });
+  await phone.page.locator(".tile").nth(2).waitFor();
+  for (const width of [390, 560, 1440]) {
+    await phone.page.setViewportSize({ width, height: 844 });
+    const [last, all] = await phone.page.evaluate<[number, number]>(`(() => {
+      const tiles = document.querySelector(".tiles");
+      return [tiles.lastElementChild, tiles].map((one) => Math.round(one.getBoundingClientRect().right));
+    })()`);
+    expect(last).toBe(all);
+  }
+  await closeConsole(phone);
+});
+
 test("the bars follow the look of the page", async () => {
   const whole = await openConsole(browser, host, { colorScheme: "light" });
   await showWeeks(whole.page);
