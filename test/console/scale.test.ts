@@ -104,6 +104,9 @@ test("5,000 sessions: the first rows are there at once, and so is a filter's ans
     counts: await answered("/v1/sessions/counts"),
     narrowed: await answered("/v1/sessions/counts?text=rounding&adapter=works&label=ticket%3D3"),
   };
+  // The changed lines of each are read from its last event.
+  const [newest] = await host.client.list({ state: "ended", limit: 1, facts: true });
+  expect(newest?.facts?.lines).toEqual({ added: 120, removed: 30 });
   const opened = await openConsole(browser, host, { hash: "#/spend" });
   const [rowsMs, filterMs] = [[] as number[], [] as number[]];
   for (let round = 0; round < 5; round++) {
@@ -132,6 +135,10 @@ test("5,000 sessions: the first rows are there at once, and so is a filter's ans
 /** Writes sessions that have ended into a journal, one a minute. */
 async function appendSessions(journal: Awaited<ReturnType<typeof openJournal>>, most: number): Promise<void> {
   const agents = ["works", "fails", "busy"];
+  const sha256 = "0".repeat(64);
+  const artifacts = Array.from({ length: 30 }, (_, at) => (
+    { path: `src/part-${at}.ts`, change: "modified", kind: "file", sha256, bytes: 900, lines: { added: 4, removed: 1 } }
+  ));
   let gseq = journal.lastGseq;
   const began = Date.now() - most * 60_000;
   const writes = Array.from({ length: most }, (_, at) => {
@@ -153,6 +160,7 @@ async function appendSessions(journal: Awaited<ReturnType<typeof openJournal>>, 
           outcome: at % 7 === 0 ? "error" : "completed",
           stop_reason: at % 7 === 0 ? "crash" : "end_turn",
           usage: { cost: 0.01 * (at % 9), currency: "USD" },
+          artifacts,
         },
       },
     ] as unknown as Envelope["event"][];

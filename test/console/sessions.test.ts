@@ -159,7 +159,18 @@ test("an agent that says nothing for five minutes stands in a group of its own",
   await quiet.interrupt();
 });
 
-test.each([["light", 1440], ["dark", 1024], ["light", 390]] as const)(
+test("a session that has ended keeps the lines that git counts in what it changed", async () => {
+  const request = { workdir: host.workdir, prompt: "Say plural", workspace: "worktree" as const };
+  const { artifacts } = await (await host.client.start(request, { adapter: "works" })).result();
+  const sum = (of: "added" | "removed") => (artifacts ?? []).reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
+  expect(sum("added")).toBeGreaterThan(0);
+  await opened.go("#/sessions");
+  const lines = line("Say plural").locator(".line-lines");
+  await expect.poll(() => lines.innerText()).toBe(`+${sum("added")} −${sum("removed")}`);
+  expect(await lines.getAttribute("title")).toBe("Lines that it added and removed");
+});
+
+test.each([["light", 1440], ["dark", 1440], ["dark", 1024], ["light", 390], ["dark", 390]] as const)(
   "the list has no finding of axe and fits, %s at %i px",
   async (colorScheme, width) => {
     const one = await openConsole(browser, host, { colorScheme, viewport: { width, height: 900 }, hash: "#/sessions" });

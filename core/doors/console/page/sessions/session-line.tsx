@@ -52,7 +52,7 @@ export function SessionLine({ session, now, queued, isSelected, select }: Sessio
           : folderName(session.workdir)}
       </span>
       <Plan of={session.facts?.plan ?? null} />
-      <Lines of={session.facts?.lines ?? null} />
+      <Lines of={session.facts?.lines ?? null} isRunning={session.state === "running"} />
       <Cost of={session.facts} />
       <Age session={session} now={now} />
     </li>
@@ -111,10 +111,13 @@ function Plan({ of: plan }: { of: ListedFacts["plan"] }) {
   );
 }
 
-function Lines({ of: lines }: { of: ListedFacts["lines"] }) {
+function Lines({ of: lines, isRunning }: { of: ListedFacts["lines"]; isRunning: boolean }) {
   if (lines === null) return <span class="line-lines" />;
   return (
-    <span class="line-lines" title="Lines that its edits add and take away">
+    <span
+      class="line-lines"
+      title={isRunning ? "Lines that its edits add and remove" : "Lines that it added and removed"}
+    >
       <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span>
     </span>
   );
