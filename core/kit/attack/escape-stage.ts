@@ -106,8 +106,23 @@ export function stageSession({ root, servers, contain }: RunEscapeOptions): Sess
   };
 }
 
+/** Runs a script of `sh` as a program of a session; returns all that it printed. */
+export async function runScript(
+  broker: SessionBroker,
+  script: string,
+  env?: Readonly<Record<string, string>>,
+): Promise<string> {
+  const options = env === undefined ? {} : { env };
+  const run = await broker.call("run", { binary: "sh", args: ["-c", script], options }) as {
+    stdout: number;
+    stderr: number;
+  };
+  const [out, err] = await Promise.all([readAll(broker, run.stdout), readAll(broker, run.stderr)]);
+  return `${out}${err}`.trim();
+}
+
 /** Reads a stream of a program to its end; keeps the last 64 KiB. */
-export async function readAll(broker: SessionBroker, stream: number): Promise<string> {
+async function readAll(broker: SessionBroker, stream: number): Promise<string> {
   let text = "";
   for (;;) {
     const piece = await broker.call("stream_read", { stream_id: stream });

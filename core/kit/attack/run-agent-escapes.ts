@@ -7,7 +7,7 @@ import { join } from "../../ground/platform/files/paths.ts";
 import { execPath, pid, setHostEnv } from "../../ground/platform/engine/platform.ts";
 import { sleep } from "../../ground/platform/engine/wait.ts";
 import { type AgentEscape, type EscapeReport, runEach } from "./agent-escape.ts";
-import { canary, makeStage, readAll, type RunEscapeOptions, stageFiles, stageSession } from "./escape-stage.ts";
+import { canary, makeStage, type RunEscapeOptions, runScript, stageFiles, stageSession } from "./escape-stage.ts";
 
 interface EscapeOptions {
   signal?: AbortSignal;
@@ -32,7 +32,7 @@ async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<[Esca
   const servers = await startEscapeServers(canary, join(root, "victim"));
   const before = setHostEnv("HOME", join(root, "home"));
   try {
-    const text = await runScript(escape, { root, servers, contain });
+    const text = await runEscape(escape, { root, servers, contain });
     const traces = [
       ...(text.includes("ESCAPED") ? ["the script says so"] : []),
       ...await changedFiles(escape, root),
@@ -48,7 +48,7 @@ async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<[Esca
   }
 }
 
-async function runScript({ script }: AgentEscape, { root, servers, contain }: RunEscapeOptions): Promise<string> {
+async function runEscape({ script }: AgentEscape, { root, servers, contain }: RunEscapeOptions): Promise<string> {
   const variables: Record<string, string | number> = {
     OUTSIDE: join(root, "other"),
     STATE: join(root, "state"),
@@ -73,13 +73,7 @@ async function runScript({ script }: AgentEscape, { root, servers, contain }: Ru
   });
   const broker = createSessionBroker({ ...options, gitMounts: () => git.mounts() });
   try {
-    const run = await broker.call("run", {
-      binary: "sh",
-      args: ["-c", `export ${exports} PROXY="$HTTP_PROXY"\n${script}`],
-      options: {},
-    }) as { process_id: number; stdout: number; stderr: number };
-    const [out, err] = await Promise.all([readAll(broker, run.stdout), readAll(broker, run.stderr)]);
-    return `${out}${err}`.trim();
+    return await runScript(broker, `export ${exports} PROXY="$HTTP_PROXY"\n${script}`);
   } finally {
     await broker.close();
     await git.end();

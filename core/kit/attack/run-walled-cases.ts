@@ -11,7 +11,7 @@ import { type KeyEcho, startKeyEcho } from "../../ground/platform/net/key-echo.t
 import { join } from "../../ground/platform/files/paths.ts";
 import { setHostEnv } from "../../ground/platform/engine/platform.ts";
 import { type EscapeReport, runEach } from "./agent-escape.ts";
-import { agentSettings, canary, makeStage, readAll, stageSession } from "./escape-stage.ts";
+import { agentSettings, canary, makeStage, runScript, stageSession } from "./escape-stage.ts";
 import { failed, type HostStarter, isRefusal, startNext } from "./next-start.ts";
 import type { WalledCase, WalledStep } from "./walled-case.ts";
 import { beginWalled, type WalledSession } from "./walled-session.ts";
@@ -183,13 +183,7 @@ async function act(stage: Stage, actor: Actor, script: string): Promise<string> 
     }
     const env = isFree(actor) ? {} : filled(given, stage);
     const { broker } = await session(stage, sessions[actor]);
-    const args = ["-c", text];
-    const run = await broker.call("run", { binary: "sh", args, options: { env } }) as {
-      stdout: number;
-      stderr: number;
-    };
-    const [out, err] = await Promise.all([readAll(broker, run.stdout), readAll(broker, run.stderr)]);
-    return `${out}${err}`.trim();
+    return await runScript(broker, text, env);
   } catch (error) {
     const why = actor === "start" && !isRefusal(error) ? failed : "refused";
     return `${why}: ${error instanceof Error ? error.message : String(error)}`;

@@ -5,13 +5,13 @@ import {
   type ExitStatus,
   preparePrograms,
   spawnChild,
+  type SpawnChildOptions,
 } from "../../ground/platform/processes/child-process.ts";
 import { randomId } from "../../ground/platform/files/hash.ts";
 import { processIdentity } from "../../ground/platform/processes/system-id.ts";
 import { memoryOf, type ProcessFamily } from "../../ground/platform/processes/process-watch.ts";
 import { killTrees, type TreeRoot } from "../../ground/platform/processes/process-tree.ts";
 import { within } from "../../ground/platform/engine/within.ts";
-import type { Command } from "../../ground/platform/os-walls/os-wall.ts";
 import type { LateSockets } from "../agent/late-sockets.ts";
 import type { SeenSockets } from "../agent/program-view.ts";
 import { type Overuse, watchBounds } from "./agent-bounds.ts";
@@ -20,28 +20,19 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
 
 /** A program to start. */
-interface StartProcessOptions {
+interface StartProcessOptions
+  extends Pick<SpawnChildOptions, "cwd" | "env" | "enters" | "filter" | "openFiles" | "view" | "stdin" | "mayRun"> {
   /** Name used by the adapter and the grant. */
   binary: string;
   file: string;
   args: readonly string[];
   /** Arguments that the journal shows. */
   argv: string[];
-  cwd: string;
-  env: Record<string, string>;
-  /** As in `Command`. */
-  enters?: Command["enters"];
-  filter?: string | undefined;
-  openFiles?: Command["openFiles"];
-  view?: Command["view"];
-  stdin: "open" | "closed";
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */
   contained: boolean;
   /** Unix sockets as its view has them; absent: its walls hide none. */
   sockets?: SeenSockets | undefined;
-  /** As in `SpawnChildOptions`. */
-  mayRun?: Promise<void> | undefined;
 }
 
 interface Entry {

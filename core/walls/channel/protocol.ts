@@ -9,7 +9,7 @@ export const protocolVersion = 2;
 export const maxYieldedArray = 100_000;
 
 /** Calls of an adapter that the host may request from the guest. */
-export type AdapterCall = "run_session" | "probe";
+type AdapterCall = "run_session" | "probe";
 
 /** Answer to a probe: the adapter's own values, unchecked. */
 export interface ProbeAnswer {

@@ -1,15 +1,9 @@
-import type { AgentConfig } from "../../../plugin-sdk/context.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { AdapterCall, SessionFacts } from "../channel/protocol.ts";
+import type { OpenMessage } from "../channel/protocol.ts";
 import type { LaneEnd } from "./lane-transport.ts";
 
 /** Options of one entry into an adapter. */
-export interface EntryOptions {
-  call: AdapterCall;
-  request: SessionRequest | null;
-  config: AgentConfig;
-  facts: SessionFacts;
+export interface EntryOptions extends Pick<OpenMessage, "call" | "request" | "config" | "facts"> {
   /** Takes a batch of the adapter's events, unchecked. Give its credit back with {@link LaneEntry.addCredit}. */
   onEvents(events: unknown[], batch: EventBatch): void;
   /** Does a broker operation. */

@@ -42,7 +42,7 @@ export interface ChildProcess {
 }
 
 /** Options of {@link spawnChild}. */
-export interface SpawnChildOptions {
+export interface SpawnChildOptions extends Pick<Command, "enters" | "filter" | "openFiles" | "view"> {
   cwd: string;
   /** The whole environment: nothing of the host's is added but the mark. */
   env: Record<string, string>;
@@ -56,11 +56,6 @@ export interface SpawnChildOptions {
   name?: string;
   /** True for a program that contains the real one in a PID namespace of its own. */
   contained?: boolean;
-  /** As in {@link Command}. */
-  enters?: Command["enters"];
-  filter?: string | undefined;
-  openFiles?: Command["openFiles"];
-  view?: Command["view"];
   /**
    * The program runs no instruction before this has resolved. One that is contained is put behind its walls meanwhile,
    * and is there when this rejects: then the caller ends it. Default: it runs at once.

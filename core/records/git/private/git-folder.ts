@@ -1,3 +1,4 @@
+import { isMissing } from "../../../ground/errors/write-fault.ts";
 import { isThere, plainText } from "../look-at.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lstat, realpath } from "../../../ground/platform/files/files.ts";
@@ -43,7 +44,7 @@ export async function findGitFolder(folder: string, places: ClosedPlaces): Promi
 export async function gitFolderAt(top: string, places: ClosedPlaces): Promise<GitFolder | null> {
   const entry = join(top, ".git");
   const info = await lstat(entry).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR"].includes(String(error.code))) return null;
+    if (isMissing(error)) return null;
     throw refused(entry, "it cannot be looked up");
   });
   if (info === null) return null;

@@ -1,5 +1,5 @@
 import { useTakeBack } from "../take-back.ts";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { Input } from "../event-row.tsx";
 import { onEscape, useFocusBack, useFocusInto } from "../focus.ts";

@@ -8,7 +8,7 @@ import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
 import { isWhole } from "../walls/plugin-words.ts";
 import { grantOf } from "../walls/plugin-permissions.tsx";
-import { kindOf, WallIcon } from "../walls/wall-icon.tsx";
+import { WantedText } from "../walls/wall-icon.tsx";
 
 /** Grants above this number are seldom all wanted: none of them is chosen at first. */
 const mostChosen = 8;
@@ -114,10 +114,7 @@ function GrantWords({ of: { permission, target, rows } }: { of: AskedGrant }) {
   const why = rows.find(({ broad_because }) => broad_because !== undefined)?.broad_because;
   return (
     <span>
-      <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
-      <code>
-        <Text of={plainText(target, 300)} />
-      </code>
+      <WantedText of={{ permission, target }} />
       {parts.length > 0 && (
         <small>
           with <Text of={plainText(parts.join(", "), 600)} />

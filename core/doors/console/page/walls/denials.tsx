@@ -7,7 +7,7 @@ import { Text } from "../text.tsx";
 import { type DenialGroup, type DeniedAgent, groupDenials } from "./denial-groups.ts";
 import { GrantActs } from "./grant-acts.tsx";
 import type { Denial } from "./wall-facts.ts";
-import { kindOf, WallIcon } from "./wall-icon.tsx";
+import { WantedText } from "./wall-icon.tsx";
 
 /** Denials that are read. */
 const mostDenials = 500;
@@ -85,10 +85,7 @@ function Group(
   return (
     <li class="denial">
       <p class="denial-head">
-        <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
-        <code>
-          <Text of={plainText(target, 300)} />
-        </code>
+        <WantedText of={{ permission, target }} />
         <span class="quiet-line">
           {countOf(times, "time")}, {countOf(agents.length, "agent")}, {countOf(sessions, "session")} ·{" "}
           <Ago at={newest.at} />

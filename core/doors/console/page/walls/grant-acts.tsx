@@ -5,10 +5,9 @@ import { useFocusBack } from "../focus.ts";
 import { May } from "../may.tsx";
 import { Sure } from "../parts.tsx";
 import { plainText } from "../shown-text.ts";
-import { Text } from "../text.tsx";
 import { GrantForm } from "./grant-form.tsx";
 import type { WantedGrant } from "./wall-facts.ts";
-import { kindOf, WallIcon } from "./wall-icon.tsx";
+import { WantedText } from "./wall-icon.tsx";
 
 interface GrantActsProps {
   pluginId: string;
@@ -59,16 +58,5 @@ export function GrantActs({ pluginId, grant: { permission, target }, head, note,
         />
       )}
     </div>
-  );
-}
-
-function WantedText({ of: { permission, target } }: { of: WantedGrant }) {
-  return (
-    <>
-      <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
-      <code>
-        <Text of={plainText(target, 300)} />
-      </code>
-    </>
   );
 }

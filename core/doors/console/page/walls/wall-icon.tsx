@@ -1,3 +1,6 @@
+import type { WantedGrant } from "./wall-facts.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
 import type { ComponentChildren } from "preact";
 import type { WallKind } from "./plugin-words.ts";
 
@@ -14,8 +17,20 @@ export function WallIcon({ of: kind }: { of: WallKind }) {
 }
 
 /** Kind of thing that a permission of this name is about. */
-export function kindOf(permission: string): WallKind {
+function kindOf(permission: string): WallKind {
   if (permission === "net") return "net";
   if (permission === "run" || permission === "mcp_servers") return "run";
   return ["env", "run_env", "secrets"].includes(permission) ? "key" : "file";
+}
+
+/** Names a permission and its target, with the icon of its wall. */
+export function WantedText({ of: { permission, target } }: { of: WantedGrant }) {
+  return (
+    <>
+      <WallIcon of={kindOf(permission)} /> <b>{permission}</b>{" "}
+      <code>
+        <Text of={plainText(target, 300)} />
+      </code>
+    </>
+  );
 }
