@@ -90,7 +90,9 @@ test("a page that only reads has no control that acts, on any screen", async () 
   const { page, go } = opened;
   const sent: string[] = [];
   page.on("request", (request) => {
-    if (!["GET", "HEAD"].includes(request.method())) sent.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    if (!["GET", "HEAD"].includes(request.method())) {
+      sent.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    }
   });
   const acting: string[] = [];
   for (const [name, place] of Object.entries(places)) {

@@ -83,7 +83,9 @@ test("session list has repository, changed lines, cost and step where the width 
   expect(wide[1]).toMatch(
     /^ aa110000 +running +claude-code +1 min +shop-api +\$0\.12 +Bash npm run test --workspace t… +Make the/,
   );
-  expect(wide[3]).toMatch(/^ bb110000 +completed · end_turn +claude-code +1 min +billing +\+1,212 −2 +\$1\.50 +Make the/);
+  expect(wide[3]).toMatch(
+    /^ bb110000 +completed · end_turn +claude-code +1 min +billing +\+1,212 −2 +\$1\.50 +Make the/,
+  );
   for (const columns of [60, 80, 100, 120, 160]) {
     for (const line of (await list(columns)).lines) expect(line.length, line).toBeLessThanOrEqual(columns);
   }
