@@ -1,9 +1,8 @@
-import { keepNewest } from "../platform/files/keep-newest.ts";
 import { mkdir, readFile } from "../platform/files/files.ts";
 import { sha256Hex } from "../platform/files/hash.ts";
 import { whoElseMayChange } from "../platform/files/own-folder.ts";
 import { join } from "../platform/files/paths.ts";
-import { replaceFile } from "../platform/files/replace-file.ts";
+import { keepNewest, replaceFile } from "../platform/files/replace-file.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { type ManifestPlaces, placesOf, rememberPlaces } from "./host-manifest-places.ts";
 import { hostVersion } from "./version.ts";

@@ -1,4 +1,4 @@
-import { writeFiles } from "../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../ground/platform/files/write-new-file.ts";
 import type { ThinkingEvent } from "../../../plugin-sdk/events.ts";
 import type { AttackCase } from "./attack-case.ts";
 

@@ -1,4 +1,4 @@
-import { writeFiles } from "../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../ground/platform/files/write-new-file.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { rightsTo } from "../../packages/permissions/decide.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";

@@ -1,5 +1,5 @@
 import { utf8Text } from "../../ground/platform/files/text-or-base64.ts";
-import { writeFiles } from "../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../ground/platform/files/write-new-file.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";

@@ -1,4 +1,4 @@
-import { writeFiles } from "../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../ground/platform/files/write-new-file.ts";
 import type { NewMessage } from "../../../plugin-sdk/conversation.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";

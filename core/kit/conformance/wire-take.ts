@@ -1,4 +1,4 @@
-import { writeFiles } from "../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../ground/platform/files/write-new-file.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";

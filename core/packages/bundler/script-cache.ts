@@ -1,6 +1,5 @@
 import { joinBytes } from "../../ground/platform/files/join-bytes.ts";
-import { keepNewest } from "../../ground/platform/files/keep-newest.ts";
-import { swapFile } from "../../ground/platform/files/replace-file.ts";
+import { keepNewest, swapFile } from "../../ground/platform/files/replace-file.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir, readFile } from "../../ground/platform/files/files.ts";
 import { sha256Hex, sha256HexInTurns } from "../../ground/platform/files/hash.ts";

@@ -2,7 +2,7 @@ import type { BudgetReport } from "../../../../plugin-sdk/budget-report.ts";
 import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
-import { portIsFree } from "../../../ground/platform/net/port-is-free.ts";
+import { portIsFree } from "../../../ground/platform/net/listening.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace, noSocket } from "../daemon-place.ts";

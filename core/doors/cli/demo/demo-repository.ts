@@ -1,4 +1,4 @@
-import { writeFiles } from "../../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../../ground/platform/files/write-new-file.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { mkdir } from "../../../ground/platform/files/files.ts";
 import { runGit } from "../../../ground/platform/processes/git-program.ts";

@@ -153,8 +153,7 @@ export class SessionList {
   }
 }
 
-/** A page of the list of sessions; `next` is the cursor where there may be more. */
-export interface SessionPage {
+interface SessionPage {
   sessions: SessionSummary[];
   next: string | null;
 }

@@ -1,4 +1,4 @@
-import { writeFiles } from "../../../../ground/platform/files/write-files.ts";
+import { writeFiles } from "../../../../ground/platform/files/write-new-file.ts";
 import { type Command, Option } from "commander";
 import { type TemplateName, templateNames, templateUses } from "../../../../kit/author/templates.ts";
 import { type Bind, examples, type Invocation, tell } from "../../command.ts";

@@ -1,7 +1,6 @@
-import { useTakeBack } from "../take-back.ts";
 import type { AppliedWorkspace } from "../../../../../plugin-sdk/workspace.ts";
 import { type Console, noticeOf, useConsole } from "../console-context.ts";
-import { Dialog } from "../parts.tsx";
+import { Dialog, useTakeBack } from "../parts.tsx";
 import { countUnsent, forgetReview } from "../review/kept-review.ts";
 import { unsentText } from "../review/unsent.tsx";
 import { goTo } from "../route.ts";

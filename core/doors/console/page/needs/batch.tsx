@@ -1,4 +1,4 @@
-import { useTakeBack } from "../take-back.ts";
+import { useTakeBack } from "../parts.tsx";
 import { useState } from "preact/hooks";
 import type { WaitingItem } from "../../../http/waiting-item.ts";
 import { Input } from "../event-row.tsx";

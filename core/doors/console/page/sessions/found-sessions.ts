@@ -2,8 +2,13 @@ import { type Signal, signal } from "@preact/signals";
 import type { SessionCounts } from "../../../../../plugin-sdk/queries.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import type { HostApi } from "../api.ts";
-import type { SessionList, SessionPage } from "../session-list.ts";
+import type { SessionList } from "../session-list.ts";
 import { countsQuery, endedQuery, hasStanding, type ListFilter, noFilter, runningQuery } from "./list-filter.ts";
+
+interface SessionPage {
+  sessions: SessionSummary[];
+  next: string | null;
+}
 
 const pageSize = 100;
 /** Running sessions that are shown: a host runs fewer. */
