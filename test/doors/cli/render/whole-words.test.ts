@@ -99,6 +99,7 @@ test.each([50, 80])("no word is broken by a terminal of %i columns: plugin test,
       used: { cost: null, tokens: null },
       currency: "USD",
     },
+    pulse: { step: { text: long, since: "2026-11-29T12:00:00.000Z", is_open: true } },
   } as unknown as WatchedSession;
   expect(brokenLines(changeLine(watched, { paint, columns }), columns)).toEqual([]);
   const facts = { ...watched.facts, asks: null, doing: long, plan: [{ content: long, status: "completed" }] };
