@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { RunSessionOptions } from "../../../core/sessions/host/session-host.ts";
@@ -199,8 +199,10 @@ test("what a program writes is its agent's: in all of a turn if it tells no tool
   for (const id of ["silent", "tells"]) {
     const session = await host.runSession({ workdir, prompt: id, checkpoints: true }, { adapter: id });
     for await (const { event } of session.events()) {
-      // A person's edit while the agent thinks.
-      if (event.type === "progress") await writeFile(join(workdir, `person-${id}.txt`), "mine\n");
+      if (event.type !== "progress") continue;
+      // A person's edit while the agent thinks, whole at once: on a busy machine its last byte could come in the call.
+      await writeFile(join(workdir, "..", "draft"), "mine\n");
+      await rename(join(workdir, "..", "draft"), join(workdir, `person-${id}.txt`));
     }
     const { files, unclaimed } = await back(made, session.id, { to: 0, dry_run: true });
     const paths = files.map(({ path }) => path);
