@@ -1,6 +1,6 @@
 import { parseJson } from "../../../plugin-sdk/json-fields.ts";
 import { startBackgroundTimer } from "../../ground/platform/engine/background-timer.ts";
-import { readPlainText } from "../../ground/platform/files/read-plain-file.ts";
+import { readPlainFile } from "../../ground/platform/files/read-plain-file.ts";
 import { replaceFile } from "../../ground/platform/files/replace-file.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
 
@@ -18,9 +18,13 @@ export class PositionFile {
     this.#file = file;
   }
 
-  /** Returns the noted position; the start where none can be read. */
+  /**
+   * Returns the noted position; the start where there is none.
+   * @throws the error of a file that cannot be read
+   */
   async read(): Promise<LogPosition> {
-    const read = parseJson(await readPlainText(this.#file, 4096) ?? "");
+    const bytes = await readPlainFile(this.#file, 4096);
+    const read = parseJson(new TextDecoder().decode(bytes ?? undefined));
     return isPosition(read) ? read : logStart;
   }
 

@@ -15,6 +15,7 @@ const names = [
   "putText",
   "replaceFile",
   "startAppendLog",
+  "swapFile",
   "writeContained",
   "writeNewFile",
   "writeRecorded",
