@@ -6,7 +6,7 @@ import type { SessionRecord } from "./session-record.ts";
 type Lines = NonNullable<Artifact["lines"]>;
 
 /** How long a list waits for lines that were not read before. Milliseconds. */
-const defaultAtMostMs = 100;
+const defaultAtMostMs = 1000;
 /** Sessions whose lines are kept, at some hundred bytes each. */
 const defaultMost = 10_000;
 
