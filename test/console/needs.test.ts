@@ -56,7 +56,7 @@ test("a grant has exactly the row's words, and says before it is given what else
   await push.locator(".also", { hasText: "run git push {...}" }).waitFor();
   await field.fill("git push");
   await push.locator(".also").waitFor({ state: "detached" });
-  await page.route("**/v1/waiting", async (route) => (await pause(1000), await route.continue()));
+  await page.route("**/v1/waiting", async (route) => (await pause(1000), await route.continue().catch(() => {})));
   await push.getByRole("button", { name: "Grant", exact: true }).click();
   expect(await asksAgain(push, async () => await push.count() === 0)).toBe(false);
   await page.unroute("**/v1/waiting");
