@@ -217,6 +217,7 @@ function Limits({ of: { timeout_ms, budget, labels = {} } }: { of: Partial<Sessi
         {number("cost", "Cost at most", { min: "0", step: "any", defaultValue: budget?.cost ?? "" })}
         {number("turns", "Turns at most", { min: "1", step: "1", defaultValue: budget?.turns ?? "" })}
       </div>
+      <p class="quiet-line">Where the host does not see an agent's calls, these hold by the agent's own word.</p>
       <label>
         Labels<input type="text" name="labels" defaultValue={labelsText(labels)} placeholder="ticket=123 team=web" />
       </label>
