@@ -1,3 +1,4 @@
+import { shortTimes } from "../rows/clock-text.ts";
 import { useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
 import { Empty, Failed, useLoaded } from "../parts.tsx";
@@ -104,15 +105,6 @@ function withoutEnds(hits: readonly Hit[]): readonly Hit[] {
   return others.length === 0 ? hits : others;
 }
 
-const whens = new Intl.DateTimeFormat("en", {
-  weekday: "short",
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-
 function FoundSession({ hits }: { hits: readonly Hit[] }) {
   const [isWhole, setIsWhole] = useState(false);
   const first = hits[0];
@@ -125,7 +117,7 @@ function FoundSession({ hits }: { hits: readonly Hit[] }) {
         <span class="session-facts">
           <b>{plainText(adapter_id, 60)}</b>
           <span title={plainText(workdir, 300)}>{plainText(folderName(workdir), 60)}</span>
-          <time dateTime={at}>{whens.format(new Date(at))}</time>
+          <time dateTime={at}>{shortTimes.format(new Date(at))}</time>
           <span>{hits.length === 1 ? "1 place" : `${hits.length} places`}</span>
         </span>
       </p>

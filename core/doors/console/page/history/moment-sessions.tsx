@@ -1,3 +1,4 @@
+import { longTimes } from "../rows/clock-text.ts";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { attempt, useConsole } from "../console-context.ts";
 import { durationText, ListRow, StandingMark } from "../parts.tsx";
@@ -9,14 +10,6 @@ import { folderName } from "../sessions/short-path.ts";
 /** Sessions that are listed. */
 const mostShown = 100;
 
-const whens = new Intl.DateTimeFormat("en", {
-  weekday: "long",
-  day: "numeric",
-  month: "long",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
 const clocks = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 interface MomentProps {
@@ -33,7 +26,7 @@ export function MomentSessions({ time, partMs, sessions, isPassing }: MomentProp
     <>
       <p class="moment-head" role={isPassing ? undefined : "status"}>
         <b>
-          {whens.format(time)} to {clocks.format(time + partMs)}
+          {longTimes.format(time)} to {clocks.format(time + partMs)}
         </b>: {sessions.length === 0
           ? "nothing ran"
           : `${sessions.length} ${sessions.length === 1 ? "session" : "sessions"} ran`}

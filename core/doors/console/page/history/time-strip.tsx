@@ -1,3 +1,4 @@
+import { longTimes } from "../rows/clock-text.ts";
 import { useMemo, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "../console-context.ts";
@@ -82,15 +83,6 @@ interface DensityProps {
   play: StripPlay;
 }
 
-const whens = new Intl.DateTimeFormat("en", {
-  weekday: "long",
-  day: "numeric",
-  month: "long",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-
 /** The strip, and below it the days: a click on one goes to the first time of it in which something ran. */
 function Density({ strip, part, last, move, play }: DensityProps) {
   const { counts, days, partMs, from } = strip;
@@ -105,7 +97,7 @@ function Density({ strip, part, last, move, play }: DensityProps) {
         aria-valuemin={0}
         aria-valuemax={last}
         aria-valuenow={part}
-        aria-valuetext={`${whens.format(from + part * partMs)}: ${counts[part] ?? 0} ran`}
+        aria-valuetext={`${longTimes.format(from + part * partMs)}: ${counts[part] ?? 0} ran`}
         {...moves({
           part,
           last,

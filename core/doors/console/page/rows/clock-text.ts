@@ -4,6 +4,14 @@ const clock = new Intl.DateTimeFormat("en", {
   second: "2-digit",
   hourCycle: "h23",
 });
+const toTheMinute = { day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+
+/** Writes a time with its day, in short: "Sun, Nov 29, 14:05". */
+export const shortTimes = new Intl.DateTimeFormat("en", { weekday: "short", month: "short", ...toTheMinute });
+
+/** Writes a time with its day, in full. */
+export const longTimes = new Intl.DateTimeFormat("en", { weekday: "long", month: "long", ...toTheMinute });
+
 const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const wholes = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 

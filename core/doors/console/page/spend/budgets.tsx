@@ -1,3 +1,4 @@
+import { shortTimes } from "../rows/clock-text.ts";
 import type { BudgetReport } from "../../../../../plugin-sdk/budget-report.ts";
 import { formatCost } from "../../../../../plugin-sdk/currency.ts";
 import { useConsole } from "../console-context.ts";
@@ -23,22 +24,13 @@ export function Budgets() {
 
 const times = { day: "today", month: "this month" } as const;
 
-const ends = new Intl.DateTimeFormat("en", {
-  weekday: "short",
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-
 function BudgetTile({ of: budget }: { of: BudgetReport }) {
   const { per, cost, tokens, spent_cost, spent_tokens, unpriced, until, is_held } = budget;
   const name = plainText(budget.name, 60);
   const labels = Object.entries(budget.labels);
   const money = (amount: number) => formatCost(amount, budget.currency ?? "USD");
   const isSpent = cost !== null && spent_cost >= cost || tokens !== null && spent_tokens >= tokens;
-  const end = until === null ? null : ends.format(new Date(until));
+  const end = until === null ? null : shortTimes.format(new Date(until));
   return (
     <li class="tile">
       <h2>
