@@ -25,7 +25,7 @@ export interface Follows {
   message?: { message_id: string; by: { client: string } };
   /**
    * The session whose budget of cost or tokens it shares, as do all that go on from that one, forks too; and what they had
-   * used before. Absent without such a budget, and for one of its own.
+   * used before. Absent without such a budget, and where the session sets another one.
    */
   budget?: { of: string; cost: number; tokens: number };
 }

@@ -157,8 +157,9 @@ export class LiveSessions {
     }
     session.result.catch((error: unknown) => events.fail(error)).finally(() => events.settle());
     atEnd(session, giveBack);
+    const { share } = admitted;
     // Until its end can be read.
-    atEnd(session, () => this.#deps.log.written().then(admitted.share?.close, admitted.share?.close));
+    if (share !== null) atEnd(session, () => this.#deps.log.written().then(share.close, share.close));
     interruptBy(signal, session);
     return this.#keep(session, admitted, onceFor(events));
   }

@@ -52,7 +52,11 @@ export function attemptBroker(
     containPrograms: containsPrograms(plugin),
     isReplay,
     isCounted: isCounted(session),
-    fetchesModel: fetchesModel(candidate.effective, candidate.accessMode),
+    modelPlaces: fetchesModel(candidate.effective, candidate.accessMode)
+      ? "all"
+      : candidate.seesCalls
+      ? "elsewhere"
+      : undefined,
     programNet: isReplay ? [] : programNet(plugin),
     refusedNet: {
       denied: () => host.deniedNow(plugin.id).net ?? [],

@@ -36,7 +36,7 @@ export function effectiveSettings(
     approval: approval.approval,
     budget,
     ...(hasCeiling({ budget: budget ?? {} })
-      ? { budget_basis: seesCalls ? "wire" as const : "reported" as const }
+      ? { budget_basis: seesCalls && !unenforced.includes("budget.cost") ? "wire" as const : "reported" as const }
       : {}),
     workspace,
     access_mode: accessMode?.type ?? null,

@@ -9,12 +9,18 @@ import { readUrl } from "../../ground/config/net-target.ts";
 import { beginWires, type WireFollowers } from "./wire-followers.ts";
 import type { GivenAnswer, Wire } from "./wire.ts";
 
+/**
+ * Where an adapter's own requests may reach a model: anywhere, or, beside programs whose calls the host sees, anywhere but on
+ * this machine, where servers of those programs are.
+ */
+export type ModelPlaces = "all" | "elsewhere";
+
 /** The models of a session. */
 interface Models {
   /** Of its programs. */
   endpoints?: readonly ModelEndpoint[] | undefined;
-  /** The adapter itself calls one, wherever that is. */
-  fetchesModel?: boolean | undefined;
+  /** Where the adapter itself may reach one. */
+  modelPlaces?: ModelPlaces | undefined;
   wires?: readonly Wire[] | undefined;
   /** Each call must be seen. */
   isCounted?: boolean | undefined;
@@ -60,10 +66,7 @@ export async function sendFollowed(
 }
 
 /** Refuses a connection whose words no wire can read, where each call of the model must be seen. */
-export function refuseUnreadable(
-  options: Models,
-  url: URL,
-): void {
+export function refuseUnreadable(options: Models, url: URL): void {
   if (options.isCounted !== true || !isModelPlace(options, url)) return;
   throw new BulkheadError(
     "unenforceable",
@@ -71,12 +74,13 @@ export function refuseUnreadable(
   );
 }
 
-/** Whether an adapter may reach a model at an address: at all of them, without a program that calls it. */
-function isModelPlace(
-  { endpoints = [], fetchesModel = false }: Models,
-  { host }: URL,
-): boolean {
-  return fetchesModel || endpoints.some((endpoint) => readUrl(endpoint.url)?.host === host);
+/** Places on this machine, as addresses spell them: servers of the adapter's own programs. */
+const thisMachine = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** Whether a model may be at an address. */
+function isModelPlace({ endpoints = [], modelPlaces }: Models, { host, hostname }: URL): boolean {
+  return modelPlaces === "all" || (modelPlaces === "elsewhere" && !thisMachine.test(hostname)) ||
+    endpoints.some((endpoint) => readUrl(endpoint.url)?.host === host);
 }
 
 async function answerOf({ status, headers, body }: GivenAnswer): Promise<NetworkResponse> {

@@ -11,6 +11,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import type { Trash } from "../../ground/platform/files/trash.ts";
 import type { AgentNetworks } from "../agent/agent-networks.ts";
+import type { ModelPlaces } from "../agent/followed-fetch.ts";
 import type { Wire } from "../agent/wire.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 import type { StandInAddresses } from "./stand-in-addresses.ts";
@@ -114,8 +115,8 @@ export interface SessionBrokerOptions {
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** They follow the requests to those for which the host has a key, in this order; absent: none does. */
   wires?: readonly Wire[] | undefined;
-  /** The adapter itself calls a model, having no programs: the wires follow its own requests, too; default: no. */
-  fetchesModel?: boolean | undefined;
+  /** The wires follow the adapter's own requests to these, too; absent: to endpoints alone. */
+  modelPlaces?: ModelPlaces | undefined;
   /** Calls of the model count in a budget or are recorded: a program reaches the model by the endpoint alone; default: no. */
   isCounted?: boolean | undefined;
   /**

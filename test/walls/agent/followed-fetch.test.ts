@@ -39,7 +39,7 @@ function model({ most = Infinity, answer = words, fault }: { most?: number; answ
     { method = "POST", path = "/v1/messages" } = {},
   ) =>
     sendFollowed(
-      { wires: [wire], fetchesModel: true, ...options },
+      { wires: [wire], modelPlaces: "all", ...options },
       { url: new URL(`https://api.example.com${path}`), method, headers: {}, body: method === "GET" ? null : "{}" },
       send,
     );
@@ -98,16 +98,27 @@ test("a request whose figures cannot be read is refused, one that was never sent
 test("of an adapter with programs only what goes to their models is followed", async () => {
   const { ask, calls } = model();
   const endpoint = { program: "agent", key: "K", base_url: "U", url: "https://api.example.com/v1" };
-  await textOf(await ask({ fetchesModel: false }));
-  await textOf(await ask({ fetchesModel: false, endpoints: [{ ...endpoint, url: "https://other.example.com" }] }));
+  await textOf(await ask({ modelPlaces: undefined }));
+  await textOf(await ask({ modelPlaces: undefined, endpoints: [{ ...endpoint, url: "https://other.example.com" }] }));
   expect(calls).toEqual([]);
-  await textOf(await ask({ fetchesModel: false, endpoints: [endpoint] }));
+  await textOf(await ask({ modelPlaces: undefined, endpoints: [endpoint] }));
   expect(calls).toHaveLength(1);
+  // Where the calls of its programs are seen, it has no other way to a model either; its own servers are on this machine.
+  await textOf(await ask({ modelPlaces: "elsewhere" as const }));
+  expect(calls).toHaveLength(2);
+  await textOf(await ask({ modelPlaces: "elsewhere" as const, wires: [] }));
+  for (const here of ["127.0.0.1:4096", "localhost:4096", "[::1]:4096"]) {
+    refuseUnreadable({ isCounted: true, modelPlaces: "elsewhere" }, new URL(`ws://${here}/events`));
+  }
+  expect(() => refuseUnreadable({ isCounted: true, modelPlaces: "elsewhere" }, new URL("wss://other.example.com/")))
+    .toThrow();
+  expect(() => refuseUnreadable({ isCounted: true, modelPlaces: "elsewhere" }, new URL("wss://127.0.0.1.example.com/")))
+    .toThrow();
 });
 
 test("no socket leads to a model where its calls count", () => {
   const url = new URL("wss://api.example.com/v1/realtime");
-  expect(() => refuseUnreadable({ isCounted: true, fetchesModel: true }, url)).toThrow("the session has a budget");
-  refuseUnreadable({ isCounted: false, fetchesModel: true }, url);
+  expect(() => refuseUnreadable({ isCounted: true, modelPlaces: "all" }, url)).toThrow("the session has a budget");
+  refuseUnreadable({ isCounted: false, modelPlaces: "all" }, url);
   refuseUnreadable({ isCounted: true }, url);
 });

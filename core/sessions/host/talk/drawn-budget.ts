@@ -1,4 +1,5 @@
-import type { Follows } from "../../../../plugin-sdk/envelope.ts";
+import type { Envelope, Follows } from "../../../../plugin-sdk/envelope.ts";
+import type { SessionFilter, SessionRecord } from "../../../records/journal/session-record.ts";
 import type { Journal } from "../../../records/journal/journal.ts";
 import { sessionPages } from "../../../records/journal/read-page.ts";
 import { readInterrupted } from "../../session/interrupted-session.ts";
@@ -41,27 +42,46 @@ export async function drawnBudget({ session_id, follows, used }: Before, deps: D
   return { used: minus(all, before), budget: { of, ...all } };
 }
 
-/** Sessions that are looked at in one go. */
+/** Sessions that are read in one go. */
 const pageSize = 500;
 
 /** Adds up what the journal has of the sessions that draw on a budget. */
 async function sumOf(of: string, { journal }: DrawnDeps): Promise<Sums> {
   const first = await journal.session(of);
   if (first === null) return nothing;
-  const forks = await journal.sessions({ is_fork: true, since: first.started_at, limit: pageSize });
+  const forks = await allOf(journal, { is_fork: true, since: first.started_at });
   let sums = nothing;
   const conversations = new Set([first.conversation_id]);
   for (const conversation_id of conversations) {
-    const sessions = await journal.sessions({ conversation_id, limit: pageSize });
+    const sessions = await allOf(journal, { conversation_id });
     const ids = new Set(sessions.map(({ session_id }) => session_id));
     for (const fork of forks) {
       if (fork.follows_session !== null && ids.has(fork.follows_session)) conversations.add(fork.conversation_id);
     }
-    for (const id of ids) {
-      const { budgetOf, used } = await readInterrupted(sessionPages(journal, id, { skipDamaged: true }), 0);
-      if (id !== of && budgetOf !== of) continue;
+    for (const record of sessions) {
+      const { budgetOf, used } = await readInterrupted(eventsOf(journal, record), 0);
+      if (record.session_id !== of && budgetOf !== of) continue;
       sums = plus(sums, { cost: used.cost ?? 0, tokens: used.tokens ?? 0 });
     }
   }
   return sums;
+}
+
+async function allOf(
+  journal: DrawnDeps["journal"],
+  wanted: Omit<SessionFilter, "limit">,
+): Promise<SessionRecord[]> {
+  const page = await journal.sessions({ ...wanted, limit: pageSize });
+  return page.length < pageSize ? page : [...page, ...await allOf(journal, { ...wanted, before: page.at(-1) })];
+}
+
+/** Reads a session's events: of one that has ended its first and its last one alone, which say all that counts here. */
+async function* eventsOf(
+  journal: DrawnDeps["journal"],
+  { session_id: sessionId, state, first_gseq, last_gseq }: SessionRecord,
+): AsyncIterable<readonly Envelope[]> {
+  if (state === "running") return yield* sessionPages(journal, sessionId, { skipDamaged: true });
+  for (const gseq of [first_gseq, last_gseq]) {
+    yield await journal.read({ after: gseq - 1, sessionId, limit: 1, skipDamaged: true });
+  }
 }

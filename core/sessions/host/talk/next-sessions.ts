@@ -270,7 +270,7 @@ export class NextSessions {
   }
 }
 
-/** The budget that a session shares; none with one of its own. */
+/** The shared budget that a session draws on; none where its message sets another one. */
 function sharedBudget(drawn: Drawn | null, { budget = {} }: MessageTerms = {}): Pick<Follows, "budget"> {
   return drawn === null || hasCeiling({ budget }) ? {} : { budget: drawn.budget };
 }

@@ -23,7 +23,7 @@ export interface BudgetShare {
   count(used: KnownUse): void;
   /** Returns what others have used since the session's own budget was what was left. */
   others(): Sums;
-  /** Ends it; the session's usage is in the journal by then. */
+  /** Ends it. Called once the session's usage is in the journal. */
   close(): void;
 }
 

@@ -1,25 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { BudgetSettings } from "../../../../core/ground/config/budget-settings.ts";
 import { needsWall } from "../../../ground/platform/os-walls/needs-wall.ts";
-import { recordedAgent } from "./recorded-agent.ts";
+import { dollarAnswer, pricedModes, recordedAgent } from "./recorded-agent.ts";
 
 beforeEach(async (context) => await needsWall(context, "bubblewrap"));
 
-const modes = JSON.stringify([{
-  type: "api",
-  priority: 1,
-  enabled: true,
-  model: "m",
-  max_tokens: 1000,
-  pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 2, cached_per_1k_tokens: 0.5, currency: "USD" },
-}]);
-
 /** An agent each of whose calls costs one dollar. */
 async function opened(budgets: Record<string, BudgetSettings>, before?: Parameters<typeof recordedAgent>[0]) {
-  const agent = await recordedAgent({ manifest: { budgets }, modes, ...before });
-  agent.model.answer = () => ({
-    pieces: [JSON.stringify({ model: "m", usage: { input_tokens: 1000, output_tokens: 0 } })],
-  });
+  const agent = await recordedAgent({ manifest: { budgets }, modes: pricedModes, ...before });
+  agent.model.answer = () => ({ pieces: [dollarAnswer] });
   return agent;
 }
 
@@ -81,14 +70,14 @@ describe("a budget of bulkhead.yaml", () => {
       heartbeat_ms: 1000,
       silent_ms: 5000,
     };
-    const far = await recordedAgent({ manifest: { budgets: { all: { tokens: 3 } }, cluster }, modes });
+    const far = await recordedAgent({ manifest: { budgets: { all: { tokens: 3 } }, cluster }, modes: pricedModes });
     await expect(far.run(calls(1), teamA)).rejects.toMatchObject({
       code: "unenforceable",
       message: "Cannot hold the session to budgets.all: in a cluster no machine knows what the others have spent.",
     });
     const free = await recordedAgent({
       manifest: { budgets: { all: { cost: 3 } } },
-      modes: modes.replace('"input_per_1k_tokens":1', '"input_per_1k_tokens":null'),
+      modes: pricedModes.replace('"input_per_1k_tokens":1', '"input_per_1k_tokens":null'),
     });
     await expect(free.run(calls(1))).rejects.toMatchObject({
       code: "unenforceable",

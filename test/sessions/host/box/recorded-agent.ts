@@ -64,6 +64,19 @@ const turning = adapterCode(`    const TOKEN = await ctx.secrets.use("TOKEN");
       yield ${completed};
     }`);
 
+/** An access mode of known prices, as JSON: a thousand input tokens cost a dollar. */
+export const pricedModes = JSON.stringify([{
+  type: "api",
+  priority: 1,
+  enabled: true,
+  model: "m",
+  max_tokens: 1000,
+  pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 2, cached_per_1k_tokens: 0.5, currency: "USD" },
+}]);
+
+/** An answer that costs a dollar in {@link pricedModes}. */
+export const dollarAnswer = JSON.stringify({ model: "m", usage: { input_tokens: 1000, output_tokens: 0 } });
+
 /** A function of a script: calls the model and prints its answer. */
 export const ask = 'ask() { curl -sS -H "x-api-key: $MODEL_KEY" -d "$1" "$MODEL_URL/v1/messages"; }\n';
 
@@ -141,7 +154,8 @@ export async function recordedAgent(
   };
 }
 
-async function serve(model: FakeModel): Promise<string> {
+/** Serves a model on this machine until the test ends; returns its address. */
+export async function serve(model: FakeModel): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request) body += String(piece);

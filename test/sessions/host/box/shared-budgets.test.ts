@@ -1,25 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NewMessage } from "../../../../plugin-sdk/conversation.ts";
 import { needsWall } from "../../../ground/platform/os-walls/needs-wall.ts";
-import { ask, key, type RecordedAgent, recordedAgent } from "./recorded-agent.ts";
+import { ask, dollarAnswer, key, pricedModes, type RecordedAgent, recordedAgent } from "./recorded-agent.ts";
 
 beforeEach(async (context) => await needsWall(context, "bubblewrap"));
 
-const modes = JSON.stringify([{
-  type: "api",
-  priority: 1,
-  enabled: true,
-  model: "m",
-  max_tokens: 1000,
-  pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 2, cached_per_1k_tokens: 0.5, currency: "USD" },
-}]);
-
 /** An agent each of whose calls costs one dollar. */
 async function opened(options?: Parameters<typeof recordedAgent>[0]) {
-  const agent = await recordedAgent({ modes, ...options });
-  agent.model.answer = () => ({
-    pieces: [JSON.stringify({ model: "m", usage: { input_tokens: 1000, output_tokens: 0 } })],
-  });
+  const agent = await recordedAgent({ modes: pricedModes, ...options });
+  agent.model.answer = () => ({ pieces: [dollarAnswer] });
   return agent;
 }
 
