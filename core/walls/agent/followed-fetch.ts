@@ -10,7 +10,7 @@ import { beginWires, type WireFollowers } from "./wire-followers.ts";
 import type { GivenAnswer, Wire } from "./wire.ts";
 
 /**
- * Where an adapter's own requests may reach a model: anywhere, or, beside programs whose calls the host sees, anywhere but on
+ * Places at which an adapter's own requests may reach a model: all, or, beside programs whose calls the host sees, anywhere but on
  * this machine, where servers of those programs are.
  */
 export type ModelPlaces = "all" | "elsewhere";
@@ -19,7 +19,7 @@ export type ModelPlaces = "all" | "elsewhere";
 interface Models {
   /** Of its programs. */
   endpoints?: readonly ModelEndpoint[] | undefined;
-  /** Where the adapter itself may reach one. */
+  /** Places of those that the adapter itself calls. */
   modelPlaces?: ModelPlaces | undefined;
   wires?: readonly Wire[] | undefined;
   /** Each call must be seen. */
