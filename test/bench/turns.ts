@@ -34,7 +34,8 @@ export async function turns({ quick }: { quick: boolean }): Promise<Figure[]> {
   await measure("reload", () => bench.ask("POST", "/v1/reload"));
   for (const path of await bench.routes()) {
     const id = path.startsWith("/v1/plugins") ? "agent-1" : path.endsWith("/diff") ? changed : ids[0]!;
-    await measure(`get ${path}`, () => bench.ask("GET", `${path.replace("{id}", id)}${queries[path] ?? ""}`));
+    const query = path === "/v1/folder" ? `?workdir=${encodeURIComponent(bench.folder)}` : queries[path] ?? "";
+    await measure(`get ${path}`, () => bench.ask("GET", `${path.replace("{id}", id)}${query}`));
   }
   for (const words of commands) {
     await measure(`command ${words.join(" ")}`, () => bench.command(words));
@@ -45,7 +46,11 @@ export async function turns({ quick }: { quick: boolean }): Promise<Figure[]> {
 }
 
 /** Queries of routes that need one. */
-const queries: Readonly<Record<string, string>> = { "/v1/search": "?q=single", "/v1/moment": "?at=1" };
+const queries: Readonly<Record<string, string>> = {
+  "/v1/moment": "?at=1",
+  "/v1/search": "?q=single",
+  "/v1/sessions/{id}/find": "?text=single",
+};
 /** Routes that a host without a cluster, a comparison and kept files does not have, and that of the client's own proof. */
 const leftOut = [
   "/v1/cluster",
@@ -66,6 +71,8 @@ const commands = [
 
 /** A daemon whose turns are measured, and what is done with it. */
 interface TurnsBench extends AsyncDisposable {
+  /** That of its sessions. */
+  folder: string;
   /** Runs sessions to their ends; returns their ids. */
   sessions(count: number): Promise<string[]>;
   /** Leaves the changed worktree of a session, with so many files that git ignores; returns its id. */
@@ -112,6 +119,7 @@ async function openBench(): Promise<TurnsBench> {
     return await answer.text().catch(() => "");
   };
   return {
+    folder: daemon.folder,
     ask,
     async sessions(count) {
       const request = { workdir: daemon.folder, prompt: "single 20", retry: "never" as const };

@@ -71,8 +71,8 @@ describe("fitsSchema", () => {
     const took = performance.now() - begun;
     clearInterval(timer);
     expect(took).toBeLessThan(8000);
-    // An answer at once leaves no time for a tick.
-    expect(turns).toBeGreaterThan(took > 100 ? 0 : -1);
+    // What comes before the limit may come before a first tick, on a busy machine too.
+    expect(turns).toBeGreaterThan(took >= 400 ? 0 : -1);
   });
 });
 

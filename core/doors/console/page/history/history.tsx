@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { attempt, useConsole } from "../console-context.ts";
 import { May } from "../may.tsx";
 import { Screen } from "../parts.tsx";
@@ -44,7 +44,7 @@ export function History({ words }: { words: string }) {
 
 function WordsField({ text, setText }: { text: string; setText: (text: string) => void }) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // On a phone the keyboard would cover the strip.
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
   }, []);
