@@ -70,7 +70,7 @@ export const textCases: readonly AttackCase[] = [
       { act: "await ctx.kv.set('big', 'x'.repeat(20000))", codes: ["limit_exceeded"] },
       { act: "await ctx.kv.set('kept', 'x'.repeat(20000))", codes: ["limit_exceeded"] },
       {
-        act: "await (async () => { for (let n = 0; n < 5000; n++) await ctx.kv.set('many/' + n, 'x'.repeat(50)); })()",
+        act: "await (async () => { for (let n = 0; n < 5000; n++) await ctx.kv.set('many/' + n, 'x'.repeat(500)); })()",
         codes: ["limit_exceeded"],
       },
       {
