@@ -53,7 +53,7 @@ test("the session that changed a file is there after two actions: the screen and
   await page.getByRole("heading", { level: 1, name: "Needs you" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("h");
-  await page.waitForFunction(() => document.activeElement?.matches("[type=search]") === true);
+  await page.locator("[type=search]:focus").waitFor();
   await page.keyboard.type("src/tally.js");
   await found().first().waitFor();
   const places = await found().first().locator(".found-place").allTextContents();

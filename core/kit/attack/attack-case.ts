@@ -41,7 +41,7 @@ export interface AttackStage {
   /** `permissions:` of the manifest, for those that name a port or folder that was just made. */
   permissions?: Permissions;
   grant?: Permissions;
-  /** Says in a sentence what the attack reached; null: nothing. Called when the session is over. */
+  /** Says in a sentence what the attack reached; null: nothing. Throws if it was not tried. Called when the session is over. */
   reached?(): Promise<string | null> | string | null;
   close?(): Promise<void> | void;
 }

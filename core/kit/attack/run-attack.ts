@@ -66,8 +66,9 @@ export async function runAttack(
     await writePackage(place.package, stage.permissions ? { ...attack, permissions: stage.permissions } : attack);
     const seen = await attempt(host, attack, { place, stage, isolation });
     const duration_ms = Math.round(performance.now() - started);
-    const gain = await gainOf(seen, stage);
-    const problem = gain ?? problemWith(attack, { seen, duration_ms });
+    let untried: string | null = null;
+    const gain = await gainOf(seen, stage).catch((error: unknown) => ((untried = toErrorData(error).message), null));
+    const problem = gain ?? untried ?? problemWith(attack, { seen, duration_ms });
     const report = { id, name, passed: problem === null, outcome: textOf(seen.outcome), duration_ms };
     return problem === null ? report : { ...report, problem, ...(gain === null ? {} : { through: true as const }) };
   } finally {

@@ -152,7 +152,7 @@ export const networkCases: readonly AttackCase[] = [
           const leaked = other.requests.flatMap(({ headers }) => Object.keys(headers)).find((name) =>
             /auth|key/.test(name)
           );
-          if (other.requests.length !== 1) return "The redirect was not followed.";
+          if (other.requests.length !== 1) throw new Error("The redirect was not followed.");
           return leaked === undefined ? null : `The other host was sent ${leaked}.`;
         },
         close: async () => void await Promise.all([first.close(), other.close()]),

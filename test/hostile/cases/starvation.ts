@@ -2,6 +2,7 @@ import { readdir } from "../../../core/ground/platform/files/files.ts";
 import { makeFifo } from "../../../core/ground/platform/files/fifo.ts";
 import { startLoopback } from "../../../core/ground/platform/net/loopback-server.ts";
 import { join } from "../../../core/ground/platform/files/paths.ts";
+import { sleep } from "../../../core/ground/platform/engine/wait.ts";
 import { processesIn } from "../../../core/ground/platform/processes/process-rows.ts";
 import type { AttackCase, AttackPlace } from "../../../core/kit/attack/attack-case.ts";
 import { refusedTries } from "./refused-tries.ts";
@@ -160,7 +161,7 @@ export const starvationCases: readonly AttackCase[] = [
     stage: (place) => Promise.resolve({ reached: () => survivors(place) }),
     body: `
     const script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do " +
-      "(sleep 300 & echo $! > pid-a$n); setsid sh -c 'echo $$ > pid-b'$n'; exec sleep 300' & done; sleep 0.3";
+      "(sleep 300 & echo $! > pid-a$n); setsid sh -c 'echo $$ > pid-b'$n'; exec sleep 300' & done; while [ ! -e pid-b20 ]; do sleep 0.05; done";
     await (await ctx.run("sh", ["-c", script])).exit;`,
     expected: { kind: "harmless" },
     withinMs: 25_000,
@@ -192,9 +193,10 @@ export const starvationCases: readonly AttackCase[] = [
     stage: (place) => Promise.resolve({ reached: () => survivors(place) }),
     body: `
     const inner = "trap '' TERM HUP INT; echo $$ > pid-daemon; while :; do sleep 0.1; done";
-    const script = "setsid setsid sh -c \\"" + inner.replaceAll("$", "\\\\$") + "\\" >/dev/null 2>&1 & sleep 0.3; exit 0";
-    await (await ctx.run("sh", ["-c", script])).exit;
-    await ctx.sleep(400);`,
+    const script = "setsid setsid sh -c \\"" + inner.replaceAll("$", "\\\\$") + "\\" >/dev/null 2>&1 & ${
+      awaited("pid-daemon")
+    }; exit 0";
+    await (await ctx.run("sh", ["-c", script])).exit;`,
     expected: { kind: "harmless" },
     withinMs: 20_000,
   },
@@ -207,7 +209,7 @@ export const starvationCases: readonly AttackCase[] = [
     body: `
     await ctx.run("sh", ["-c", "trap '' TERM; echo $$ > pid-deaf; while :; do sleep 0.1; done"]);
     await ctx.run("sh", ["-c", "echo $$ > pid-stopped; kill -STOP $$; sleep 300"]);
-    await ctx.sleep(400);`,
+    await (await ctx.run("sh", ["-c", "${awaited("pid-deaf", "pid-stopped")}"])).exit;`,
     expected: { kind: "harmless" },
     withinMs: 20_000,
   },
@@ -220,7 +222,8 @@ export const starvationCases: readonly AttackCase[] = [
     body: `
     await ctx.run("sh", ["-c", "echo $$ > pid-out; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"]);
     await ctx.run("sh", ["-c", "echo $$ > pid-err; exec yes >&2"]);
-    await ctx.sleep(1500);`,
+    await (await ctx.run("sh", ["-c", "${awaited("pid-out", "pid-err")}"])).exit;
+    await ctx.sleep(1000);`,
     expected: { kind: "harmless" },
     withinMs: 20_000,
   },
@@ -229,9 +232,19 @@ export const starvationCases: readonly AttackCase[] = [
 /** Programs that noted in files `pid-…` that they run, and live: those of a PID namespace know their pids in it alone. */
 async function survivors({ workdir }: AttackPlace): Promise<string | null> {
   const names = (await readdir(workdir)).filter((name) => name.startsWith("pid-"));
-  if (names.length === 0) return "The programs did not start.";
-  const [survivor] = processesIn(workdir);
+  if (names.length === 0) throw new Error("The programs did not start.");
+  let [survivor] = processesIn(workdir);
+  // The system takes away what was ended a moment later.
+  for (let round = 0; round < 50 && survivor !== undefined; round++) {
+    await sleep(20);
+    [survivor] = processesIn(workdir);
+  }
   return survivor === undefined ? null : `The program ${survivor} lives on.`;
+}
+
+/** A shell's words that wait until all files are there. */
+function awaited(...files: string[]): string {
+  return files.map((file) => `while [ ! -e ${file} ]; do sleep 0.05; done`).join("; ");
 }
 
 async function* drip(): AsyncGenerator<string> {
