@@ -46,7 +46,7 @@ test("the documents show TypeScript that runs, each of our YAML files, and the c
 });
 
 describe("TypeScript snippets", () => {
-  test("have no type errors", () => {
+  test("have no type errors", { timeout: 120_000 }, () => {
     writeSources();
     const compilerOptions = {
       noEmit: true,

@@ -18,9 +18,7 @@ interface AskDeps {
 /** The answer of the person at the client; `denied`: why it is none; `"prompt"`: only a prompt can give it. */
 export type ClientAnswer = { choice: string } | { denied: string } | "prompt";
 
-/**
- * Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects.
- */
+/** Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects. */
 export async function askClient(request: AskedRequest, deps: AskDeps, signal: AbortSignal): Promise<ClientAnswer> {
   try {
     if (request.type === "permission_request") return await askPermission(request, deps, signal);

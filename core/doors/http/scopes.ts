@@ -1,8 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
-/**
- * Scopes of a token: `read` sees everything, `run` starts sessions and controls its own, `admin` may do everything.
- */
+/** Scopes of a token: `read` sees everything, `run` starts sessions and controls its own, `admin` may do everything. */
 export const scopes = ["read", "run", "admin"] as const;
 
 /** A member of {@link scopes}. */

@@ -101,9 +101,7 @@ async function isOlder(folder: ExposedFolder, { road, look }: { road: Road; look
   return Math.max(look.times.changed, ...times) < folder.since - clockStepMs;
 }
 
-/**
- * The sessions of a folder. Compares first what those have left whose host was killed: no host did at their end.
- */
+/** The sessions of a folder. Compares first what those have left whose host was killed: no host did at their end. */
 export async function settledSessions(folder: ExposedFolder): Promise<Sessions> {
   const sessions = sessionsOf(folder);
   if (sessions.lost.length === 0) return sessions;

@@ -4,6 +4,7 @@ import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { nextTurn } from "../../ground/platform/engine/next-turn.ts";
 import type { CrashRecord } from "../../../plugin-sdk/plugin-report.ts";
 import { quarantineError } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/manifest/plugin.ts";
@@ -257,7 +258,10 @@ class HostRoutes implements Routes {
     } = {},
   ): Promise<RoutableAgent[]> {
     const [stopped] = await Promise.all([this.#stoppedPlugins(), this.#counters.refresh()]);
-    return await Promise.all(plugins.map(async (plugin) => {
+    let turn = Promise.resolve();
+    return await Promise.all(plugins.map(async (plugin, at) => {
+      // What each may do takes some milliseconds to compare: others have their turn in between.
+      if (at > 0) await (turn = turn.then(nextTurn));
       const why = plugin.enabled ? stopped.get(plugin.id) : notEnabled(plugin);
       if (why) return this.#agentOf(plugin, { stopped: why });
       const [found, missing] = await Promise.all([

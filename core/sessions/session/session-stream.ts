@@ -66,9 +66,7 @@ export class SessionStream {
     }
   }
 
-  /**
-   * Adds the last event. Where it cannot be written, rejects after it gave it to `keep`, which may write it later.
-   */
+  /** Adds the last event. Where it cannot be written, rejects after it gave it to `keep`, which may write it later. */
   async end(result: SessionResult, keep: (late: LateEnd) => void): Promise<void> {
     this.#ended = true;
     const entries: LogEntry[] = [{ source: "host", event: { type: "session_ended", result } }];

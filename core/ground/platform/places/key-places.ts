@@ -119,9 +119,7 @@ export const keyPlaces: readonly string[] = [
   ".zsh_history",
 ];
 
-/**
- * More of them, where `*` stands for every entry: settings of package managers inside an installed runtime.
- */
+/** More of them, where `*` stands for every entry: settings of package managers inside an installed runtime. */
 export const keyPatterns: readonly string[] = [
   ".asdf/installs/nodejs/*/etc/npmrc",
   ".asdf/installs/python/*/pip.conf",

@@ -3,9 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import { execPath, runtimeName } from "../engine/platform.ts";
 
-/**
- * Deno's permissions for the command line. The broker checks programs and files; the network is this machine's own.
- */
+/** Deno's permissions for the command line. The broker checks programs and files; the network is this machine's own. */
 const denoPermissions: readonly string[] = [
   "--allow-read",
   "--allow-write",

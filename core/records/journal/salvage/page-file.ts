@@ -67,9 +67,7 @@ export class PageFile {
     return await this.#main.read((number - 1) * this.pageSize, this.pageSize);
   }
 
-  /**
-   * All contents of a page. A damaged log may hold an older one than the database, so both count.
-   */
+  /** All contents of a page. A damaged log may hold an older one than the database, so both count. */
   async contents(number: number): Promise<Uint8Array[]> {
     const newest = await this.page(number);
     const isInLog = this.#frames.damaged > 0 && this.#frames.pages.has(number);
