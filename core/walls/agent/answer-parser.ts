@@ -85,6 +85,7 @@ function encoded(): BulkheadError {
   return unreadable("it is encoded, which was not asked for");
 }
 
-function unreadable(why: string): BulkheadError {
+/** Makes the error for an answer that a client cannot have. */
+export function unreadable(why: string): BulkheadError {
   return new BulkheadError("network_error", `The model's answer is not passed on: ${why}.`);
 }

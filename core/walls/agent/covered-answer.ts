@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { asBuffer } from "../../ground/platform/files/as-buffer.ts";
 import { GrownBytes } from "../../ground/platform/files/grown-bytes.ts";
-import { AnswerParser } from "./answer-parser.ts";
+import { AnswerParser, unreadable } from "./answer-parser.ts";
 import { BodyParser, endOfBody } from "./body-parser.ts";
 import type { Cover } from "./cover-bytes.ts";
 import type { AnswerHead, RequestHead } from "./http-head.ts";
@@ -51,7 +51,7 @@ export function joinCovered(client: Socket, far: Socket, options: CoveredOptions
   client.once("close", () => far.destroy());
   far.once("close", () => client.destroySoon());
   far.once("end", () => {
-    if (!parser.close()) fail(new Error("The model's answer ended early."));
+    if (!parser.close()) fail(unreadable("it ended early"));
   });
   sendBody(client, far, { ...options, refuse: fail });
   far.on("data", take);

@@ -125,6 +125,13 @@ const answers: readonly [name: string, protocol: MeteredProtocol, text: string, 
     { tokens_in: 113, tokens_cached: 100, tokens_out: 50, isFinal: true },
   ],
   [
+    "anthropic, an event of several lines of data, and words between them",
+    anthropicMessages,
+    `data: {"message":{"model":"claude-x",\ndata: "usage":{"input_tokens":3,\ndata: "output_tokens":1\n: ping\n` +
+    `data: }}}\n\n${event({ type: "ping" })}data: {"usage":{"output_tokens":4\ndata:\ndata: }\ndata: }\n\n`,
+    { tokens_in: 3, tokens_out: 4, model: "claude-x", isFinal: true },
+  ],
+  [
     "anthropic, a later figure that cannot be",
     anthropicMessages,
     event({ message: { usage: { input_tokens: 3, output_tokens: 50 } } }) + event({ usage: { output_tokens: -7 } }),
@@ -326,16 +333,16 @@ describe("createMeter", () => {
 
   test("knows no whole figures of a call that broke off, and all of one that was refused", () => {
     const { wire, calls } = meter();
-    for (const [status, isWhole] of [[200, false], [429, true]] as const) {
+    for (const [status, isWhole] of [[200, false], [429, true], [307, true]] as const) {
       const call = follow(wire.begin(post("/v1/messages")));
       call.answered?.({ status, headers: [["Retry-After", "2"]] });
-      call.received?.(Buffer.from(event({ message: { usage: { input_tokens: 5, output_tokens: 1 } } })));
+      if (status < 300) call.received?.(Buffer.from(event({ message: { usage: { input_tokens: 5 } } })));
       call.ended?.(isWhole);
     }
     expect(calls).toMatchObject([{ tokens_in: 5, is_known: false, retry_ms: null }, {
       is_known: true,
       retry_ms: 2000,
-    }]);
+    }, { is_known: true, tokens_in: null }]);
   });
 
   test.each([
@@ -363,20 +370,50 @@ describe("quotaWindows", () => {
       ["Anthropic-RateLimit-Input-Tokens-Limit", "1000"],
       ["anthropic-ratelimit-input-tokens-remaining", "10"],
       ["anthropic-ratelimit-input-tokens-reset", "2026-11-29T12:01:00Z"],
-      ["x-ratelimit-remaining-requests", "0"],
-      ["x-ratelimit-reset-requests", "1m2.5s"],
+      ["x-ratelimit-remaining-images", "0"],
+      ["x-ratelimit-reset-images", "1m2.5s"],
       ["x-ratelimit-remaining-tokens", "-1"],
       ["x-ratelimit-limit-tokens", "9".repeat(30)],
       ["anthropic-ratelimit-unified-5h-remaining", "3"],
       ["anthropic-ratelimit-unified-5h-reset", String(now / 1000 + 60)],
       ["x-ratelimit-remaining-far", "1"],
       ["x-ratelimit-reset-far", "9999h"],
+      ["X-RateLimit-Limit", "20"],
+      ["X-RateLimit-Remaining", "0"],
+      ["X-RateLimit-Reset", String(now + 1500)],
     ], now)).toEqual([
       { name: "input_tokens", limit: 1000, remaining: 10, reset_at: "2026-11-29T12:01:00.000Z" },
-      { name: "requests", limit: null, remaining: 0, reset_at: "2026-11-29T12:01:02.500Z" },
+      { name: "images", limit: null, remaining: 0, reset_at: "2026-11-29T12:01:02.500Z" },
       { name: "unified_5h", limit: null, remaining: 3, reset_at: "2026-11-29T12:01:00.000Z" },
       { name: "far", limit: null, remaining: 1, reset_at: null },
+      { name: "requests", limit: 20, remaining: 0, reset_at: "2026-11-29T12:00:01.500Z" },
     ]);
+  });
+
+  test.each([
+    ["60", "2026-11-29T12:01:00.000Z"],
+    ["1", "2026-11-29T12:00:01.000Z"],
+    ["0", "2026-11-29T12:00:00.000Z"],
+    ["11.382867", "2026-11-29T12:00:11.382Z"],
+    [String(now / 1000 + 60), "2026-11-29T12:01:00.000Z"],
+    [String(now / 1000 + 60.5), "2026-11-29T12:01:00.500Z"],
+    [String(now + 60_000), "2026-11-29T12:01:00.000Z"],
+    ["6m0s", "2026-11-29T12:06:00.000Z"],
+    ["20ms", "2026-11-29T12:00:00.020Z"],
+    ["Sun, 29 Nov 2026 12:00:05 GMT", "2026-11-29T12:00:05.000Z"],
+    ["2026-11-29T13:00:05+01:00", "2026-11-29T12:00:05.000Z"],
+    ["-60", null],
+    ["9".repeat(30), null],
+    ["", null],
+    ["soon", null],
+  ])("reads a reset of %j as %j", (reset, at) => {
+    const windows = quotaWindows([["x-ratelimit-remaining-requests", "1"], ["x-ratelimit-reset-requests", reset]], now);
+    expect(windows[0]?.reset_at).toBe(at);
+  });
+
+  test("retryAfter: a wait in milliseconds is exact", () => {
+    expect(retryAfter([["Retry-After", "2"], ["Retry-After-Ms", "1250"]], now)).toBe(1250);
+    expect(retryAfter([["retry-after-ms", "soon"], ["retry-after", "2"]], now)).toBe(2000);
   });
 
   test.each([["2", 2000], ["Sun, 29 Nov 2026 12:00:05 GMT", 5000], ["-1", null], ["soon", null], ["999999999", null]])(

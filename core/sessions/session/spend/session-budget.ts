@@ -69,7 +69,7 @@ export class SessionBudget {
     const exceeded = exceededBudget(this.#used, request);
     if (exceeded === null) return;
     const { reason, message } = exceeded;
-    const isHeld = usage.all.isSeen && (reason === "budget_cost" || reason === "budget_tokens");
+    const isHeld = usage.all.isHeld && (reason === "budget_cost" || reason === "budget_tokens");
     if (isHeld) stops.endAfterTurn(reason, { code: codeOfStop(reason), message });
     else stop(reason, message);
   }

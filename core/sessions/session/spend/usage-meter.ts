@@ -76,9 +76,14 @@ export class UsageMeter {
     return this.#access;
   }
 
-  /** Whether the host saw each call of a model, as far as it can know. */
-  get isSeen(): boolean {
+  /** Whether the host saw each call of a model, as far as it can know: then none begins after a budget is spent. */
+  get isHeld(): boolean {
     return !this.#hasUnseen && !this.#isUnseen && this.#wire.coversAll(this.#saidTokens);
+  }
+
+  /** Whether it saw the figures of each, too. */
+  get #isSeen(): boolean {
+    return this.isHeld && this.#wire.isKnown;
   }
 
   get #isUnseen(): boolean {
@@ -103,13 +108,13 @@ export class UsageMeter {
   /** Returns what the session has cost so far at most, or null while unknown. */
   get cost(): number | null {
     const [said, seen] = [this.#most().cost, this.#wire.calls === 0 ? null : this.#wire.most.cost];
-    return this.isSeen && this.#wire.isPriced ? seen : larger(said, seen);
+    return this.#isSeen && this.#wire.isPriced ? seen : larger(said, seen);
   }
 
   /** Returns the input and output tokens so far, or null while unknown. */
   get tokens(): number | null {
     const seen = this.#wire.calls === 0 ? null : this.#wire.most.tokens;
-    return this.isSeen ? seen : larger(this.#saidTokens, seen);
+    return this.#isSeen ? seen : larger(this.#saidTokens, seen);
   }
 
   /** Returns the tokens by the agent's word. */
@@ -131,7 +136,7 @@ export class UsageMeter {
     const said = this.#reported(durationMs);
     const wire = this.#wire.report(said.partial === true ? null : this.#saidTokens);
     if (wire === null) return said;
-    if (!this.isSeen) return { ...said, wire };
+    if (!this.#isSeen) return { ...said, wire };
     const { tokens_used: _sum, partial: _least, ...facts } = said;
     const { tokens_in, tokens_out, tokens_cached } = wire;
     // A cost is the agent's word where the calls have no known price.
@@ -268,7 +273,7 @@ export class SessionUsage {
   }
 
   /** Returns the meter of the whole session. */
-  get all(): Pick<UsageMeter, "access" | "cost" | "isSeen" | "tokens" | "turns" | "report"> {
+  get all(): Pick<UsageMeter, "access" | "cost" | "isHeld" | "tokens" | "turns" | "report"> {
     return this.#all;
   }
 

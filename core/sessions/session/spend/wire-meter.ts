@@ -65,9 +65,14 @@ export class WireMeter {
     return this.#isPriced;
   }
 
-  /** Whether these are the figures of all that an agent tells: it may have called a model elsewhere. */
+  /** Whether each call told its figures. */
+  get isKnown(): boolean {
+    return this.#unknown === 0;
+  }
+
+  /** Whether these are all calls of an agent by its word: it may have called a model elsewhere. */
   coversAll(reported: number | null): boolean {
-    return this.#calls > 0 && this.#unknown === 0 && (reported ?? 0) <= this.tokens * (1 + tolerated);
+    return this.#calls > 0 && (reported ?? 0) <= this.#most.tokens * (1 + tolerated);
   }
 
   /** @param said tokens by the agent's word; null where it told none, or not all */
@@ -106,11 +111,10 @@ export function callEvent(call: MeteredCall, access: AgentAccess | null): ModelC
  * answer did not tell its tokens, they count by its size.
  */
 export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge {
-  const isUntold = !call.is_known && !(call.status !== null && call.status >= 400);
-  const by_size = isUntold ? call.by_size : { tokens_in: 0, tokens_out: 0 };
+  const by_size = call.is_known ? { tokens_in: 0, tokens_out: 0 } : call.by_size;
   const tokens_in = call.tokens_in ?? by_size.tokens_in;
   const tokens_out = Math.max(call.tokens_out ?? 0, by_size.tokens_out);
-  const counted = isUntold ? { ...call, tokens_in, tokens_out } : call;
+  const counted = call.is_known ? call : { ...call, tokens_in, tokens_out };
   const cost = costOf(counted, access, highestPrice);
   const paid = cost.cost === null && access !== null
     ? costOf({ ...counted, model: null }, { mode: access.mode }, highestPrice)
@@ -120,10 +124,10 @@ export function chargeOf(call: CountedCall, access: AgentAccess | null): Charge 
 
 /** The cost of a call; for an answer that broke off, the cost of the tokens that it told. */
 function costOf(call: CountedCall, access: AgentAccess | null, price: typeof priceUsage): Sum {
-  const { tokens_in, tokens_out, tokens_cached, model, status } = call;
+  const { tokens_in, tokens_out, tokens_cached, model } = call;
   const hasTokens = tokens_in !== null || tokens_out !== null;
   if (call.cost !== undefined && call.cost !== null) return { cost: call.cost, currency: call.currency ?? null };
-  if (status !== null && status >= 400 && !hasTokens) return { cost: 0, currency: null };
+  if (call.is_known && !hasTokens) return { cost: 0, currency: null };
   if (access === null) return { cost: null, currency: null };
   const figures: UsageFigures = {
     tokens_in: hasTokens ? tokens_in ?? 0 : null,

@@ -25,6 +25,8 @@ export class AnswerReader {
   /** Of the line that is read: its beginning, until it is known to be data or not. */
   #begun = "";
   #line: "begins" | "data" | "other" = "begins";
+  /** Whether the event that is read has a line of data, which further ones may go on. */
+  #hasData = false;
   /** Whether the last line ended in a return: a newline behind it belongs to the same end. */
   #endedInReturn = false;
 
@@ -56,7 +58,7 @@ export class AnswerReader {
     this.#endedInReturn = false;
     while (at < piece.length) {
       // Once for each event that tells something: between two of them there is no more to leave out.
-      if (told < at && this.#line === "begins" && this.#begun === "") {
+      if (told < at && this.#line === "begins" && this.#begun === "" && !this.#hasData) {
         told = Math.min(telling.next(at), escapes.next(at));
         const next = lastEventStart(piece, at, told);
         if (next > at) this.#scan.reset();
@@ -88,6 +90,7 @@ export class AnswerReader {
   /** Begins another line. An empty one ends the event; several lines of data are one text. */
   #endLine(): void {
     if (this.#begun === "") this.#scan.reset();
+    if (this.#begun === "" || this.#line === "data") this.#hasData = this.#begun !== "";
     this.#begun = "";
     this.#line = "begins";
   }

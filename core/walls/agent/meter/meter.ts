@@ -109,7 +109,8 @@ class MeteredExchange implements WireFollower {
     const now = Date.now();
     const { tokens_in, tokens_out, tokens_cached, model, isFinal, retryMs } = this.#reader.facts;
     const { status = null, headers = [] } = this.#head ?? {};
-    const failed = status !== null && status >= 400;
+    // A redirect makes nothing, either.
+    const failed = status !== null && status >= 300;
     const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
     const outBytes = type.includes("event-stream") ? tokenBytes.stream : tokenBytes.text;
     this.#deps.onCall({

@@ -8,7 +8,7 @@ const mostWindows = 12;
 const longestMs = 31 * 86_400_000;
 
 const anthropic = /^anthropic-ratelimit-([a-z0-9][a-z0-9-]{0,40})-(limit|remaining|reset)$/;
-const openai = /^x-ratelimit-(limit|remaining|reset)-([a-z0-9][a-z0-9-]{0,40})$/;
+const openai = /^x-ratelimit-(limit|remaining|reset)(?:-([a-z0-9][a-z0-9-]{0,40}))?$/;
 
 /** Reads the limits in the head of an answer, of Anthropic's and OpenAI's kind. */
 export function quotaWindows(headers: HttpFields, now: number): QuotaWindow[] {
@@ -27,27 +27,35 @@ export function quotaWindows(headers: HttpFields, now: number): QuotaWindow[] {
   return [...windows.values()].filter(({ remaining, limit }) => remaining !== null || limit !== null);
 }
 
-/** Returns the wait in `retry-after`, in milliseconds; null where there is none that can be. */
+/** Returns the wait in `retry-after-ms` or `retry-after`, in milliseconds; null where there is none that can be. */
 export function retryAfter(headers: HttpFields, now: number): number | null {
-  const [, value] = headers.find(([name]) => name.toLowerCase() === "retry-after") ?? [];
-  if (value === undefined) return null;
-  const ms = /^\d{1,9}(?:\.\d+)?$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - now;
+  const told = (field: string) => headers.find(([name]) => name.toLowerCase() === field)?.[1].trim() ?? "";
+  const exact = told("retry-after-ms");
+  const ms = number.test(exact) ? Number(exact) : waitIn(told("retry-after"), now);
   return ms >= 0 && ms <= longestMs ? Math.ceil(ms) : null;
 }
 
 function swapped(found: RegExpExecArray | null): [string, string, string] | null {
-  return found === null ? null : ["", found[2] ?? "", found[1] ?? ""];
+  return found === null ? null : ["", found[2] ?? "requests", found[1] ?? ""];
 }
 
 function countIn(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** A time, seconds since 1970, or a span like `1h2m3.5s` and `20ms`. */
+const number = /^\d{1,15}(?:\.\d+)?$/;
+
+/** A time, seconds or milliseconds since 1970, seconds from now, or a span like `1h2m3.5s` and `20ms`. */
 function resetAt(text: string, now: number): string | null {
-  const time = /^\d{9,11}$/.test(text) ? Number(text) * 1000 : spanIn(text) ?? Date.parse(text) - now;
-  const at = /^\d{9,11}$/.test(text) ? time : now + time;
-  return Number.isNaN(at) || Math.abs(at - now) > longestMs ? null : new Date(at).toISOString();
+  const wait = spanIn(text) ?? waitIn(text, now);
+  return Number.isNaN(wait) || Math.abs(wait) > longestMs ? null : new Date(now + wait).toISOString();
+}
+
+/** Returns the milliseconds from now until a time; NaN for none. A number is seconds, or a time where it is that large. */
+function waitIn(text: string, now: number): number {
+  if (!number.test(text)) return Date.parse(text) - now;
+  const told = Number(text);
+  return told >= 1e11 ? told - now : told >= 1e8 ? told * 1000 - now : told * 1000;
 }
 
 function spanIn(text: string): number | null {

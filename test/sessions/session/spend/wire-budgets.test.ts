@@ -183,6 +183,23 @@ describe("a budget where the host sees the calls", () => {
     expect(went).toBeLessThanOrEqual(3);
   });
 
+  test("leaves it to the agent to end, also where an answer before told no figures; not where it calls elsewhere", async () => {
+    const isCut = async (reported: number) => {
+      let cut = false;
+      const made = session(async ({ stage, call }) => {
+        void stage.cancelled.then(() => cut = true);
+        await call({ tokens_in: 10, tokens_out: 1, tells: false, isWhole: false });
+        await call({ tokens_in: 100, tokens_out: 0 });
+        stage.say(told(reported, 0));
+        expect(await call({ tokens_in: 1, tokens_out: 0 })).toContain("The budget of 50 tokens is spent.");
+        stage.say(done);
+      }, { request: { budget: { tokens: 50 } } });
+      expect(await made.ended()).toMatchObject({ stop_reason: "budget_tokens", usage: { wire: { calls: 2, unknown: 1 } } });
+      return cut;
+    };
+    expect([await isCut(100), await isCut(500)]).toEqual([false, true]);
+  });
+
   test("refuses a call whose figures cannot be read, and the others go on; without a budget it goes too", async () => {
     const tried = async (request: NonNullable<ScriptedSessionOptions["request"]>) => {
       const begun: unknown[] = [];
