@@ -272,6 +272,8 @@ export interface ModelCallEvent {
   currency: string | null;
   /** True when the answer broke off or told no figures: these are at least. */
   partial?: true;
+  /** Use that a budget counts, where that is more: see `WireUsage`. */
+  counted?: { tokens: number; cost: number };
   /** The host refused it, since this budget was spent. */
   refused?: "budget_cost" | "budget_tokens";
   /** Name of the operator's budget that it was; absent: the session's own. */

@@ -92,6 +92,8 @@ export interface WireUsage {
   currency: string | null;
   /** Input and output tokens by the agent's own word, where they differ from those seen by more than 5 %. */
   reported_tokens?: number;
+  /** Use that a budget counts, where that is more: by the size of calls that told no figures, and at the highest price. */
+  counted?: { tokens: number; cost: number };
 }
 
 /** A path that the session changed, derived from git. */

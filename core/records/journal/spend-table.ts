@@ -14,7 +14,9 @@ export interface Spent
 
 /** Usage of one session, and when it began. */
 export interface SpentRecord extends Spent {
+  session_id: string;
   first_gseq: number;
+  last_gseq: number;
   started_at: string;
   /** Its labels: a JSON object of texts. */
   labels: string;
@@ -99,7 +101,9 @@ export function prepareSpendTable(database: SqliteFile): SpendTable {
   // The order in which sessions are listed never goes back, so nothing before the first one is looked at.
   const first = database.prepare("SELECT first_gseq FROM session WHERE sorted_at >= ? ORDER BY sorted_at LIMIT 1");
   const page = database.prepare(
-    `SELECT first_gseq, session.started_at, session.labels, ${spendColumns.map((name) => `spend.${name}`).join(", ")}
+    `SELECT session_id, first_gseq, last_gseq, session.started_at, session.labels, ${
+      spendColumns.map((name) => `spend.${name}`).join(", ")
+    }
       FROM spend JOIN session ON first_gseq = spend.session WHERE spend.session > ? ORDER BY spend.session LIMIT ?`,
   );
   const forget = database.prepare(

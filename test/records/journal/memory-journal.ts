@@ -74,10 +74,10 @@ class MemoryJournal implements Journal {
   }
 
   async spent({ after, since, limit }: SpentPage): Promise<SpentRecord[]> {
-    const all = [...this.#sessions.values()].flatMap(({ session_id, first_gseq, started_at, labels }) => {
+    const all = [...this.#sessions.values()].flatMap(({ session_id, first_gseq, last_gseq, started_at, labels }) => {
       const spent = this.#rows.find((row) => row.session_id === session_id && row.spent !== null)?.spent;
       return spent && first_gseq > after && started_at >= since
-        ? [{ first_gseq, started_at, labels: JSON.stringify(labels), ...spent }]
+        ? [{ session_id, first_gseq, last_gseq, started_at, labels: JSON.stringify(labels), ...spent }]
         : [];
     });
     return all.slice(0, limit);

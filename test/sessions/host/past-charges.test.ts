@@ -105,6 +105,33 @@ test("a session over midnight counts each call on its day, and at its end what i
   await journal.close();
 });
 
+test("calls that told no figures count by their size, also of a session that is over", async () => {
+  const journal = await openJournal(join(folder, "untold.db"));
+  const written = new Written(journal);
+  const untold = { ...call(null), tokens_in: null, tokens_out: null, partial: true, counted: { tokens: 600, cost: 6 } };
+  const wire = { calls: 2, unknown: 1, tokens_in: 10, tokens_out: 1, tokens_cached: 0, cost: null, currency: null };
+  const usage = { ...ended(null, null).result.usage, tokens_out: null, requests: 2, basis: "unknown" };
+  const result = {
+    ...ended(null, null).result,
+    usage: { ...usage, wire: { ...wire, counted: { tokens: 611, cost: 7 } } },
+  };
+  await written.session("whole", [[1, begun], [2, untold], [3, call(1)], [4, { type: "session_ended", result }]]);
+  const unpriced = {
+    ...usage,
+    tokens_in: 10,
+    tokens_out: 1,
+    basis: "wire",
+    wire: { ...wire, counted: { tokens: 11, cost: 3 } },
+  };
+  await written.session("unpriced", [[5, begun], [6, {
+    type: "session_ended",
+    result: { ...result, usage: unpriced },
+  }]]);
+  await written.session("running", [[7, begun], [8, untold]]);
+  expect((await all(journal)).map(({ cost, tokens }) => [cost, tokens])).toEqual([[7, 611], [3, 11], [6, 600]]);
+  await journal.close();
+});
+
 test("a cost that was not told is the highest by the plugin's prices", async () => {
   const journal = await openJournal(join(folder, "prices.db"));
   await new Written(journal).session("whole", [[4, begun], [6, ended(null, 1000)]]);

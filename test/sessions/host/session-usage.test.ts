@@ -30,7 +30,9 @@ const none = {
 /** Sessions as one journal has them. */
 async function* pageOf(...records: Partial<SpentRecord>[]) {
   yield records.map((record, at): SpentRecord => ({
+    session_id: `s${at}`,
     first_gseq: at + 1,
+    last_gseq: at + 1,
     started_at: new Date().toISOString(),
     adapter_id: "a",
     basis: "unknown",

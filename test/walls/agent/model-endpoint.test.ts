@@ -220,10 +220,15 @@ test("joinCovered: an answer that ends early is no whole one", async () => {
   expect(await model.send(request("/model/x"))).not.toContain("0\r\n\r\n");
 });
 
-test.each(["", "HTTP/1.1 200 OK\r\nContent-"])("joinCovered: an answer that ends before its head, %j, is told", async (head) => {
-  const model = await openModel((socket) => socket.end(head));
-  expect(await model.send(request("/model/x"))).toMatch(/^HTTP\/1\.1 502 [^]*The model's answer is not passed on: it ended early\./);
-});
+test.each(["", "HTTP/1.1 200 OK\r\nContent-"])(
+  "joinCovered: an answer that ends before its head, %j, is told",
+  async (head) => {
+    const model = await openModel((socket) => socket.end(head));
+    expect(await model.send(request("/model/x"))).toMatch(
+      /^HTTP\/1\.1 502 [^]*The model's answer is not passed on: it ended early\./,
+    );
+  },
+);
 
 test("joinCovered: words come one by one, and HEAD has no body", async () => {
   let say = (_: string) => {};

@@ -43,7 +43,8 @@ export async function* pastCharges(
   };
   const priced = (spent: Priced) => costOf(spent, plugin(spent.adapter_id));
   for await (const page of spentPages(journal, begin)) {
-    yield page.filter((one) => isWhole(one) && !runs.has(one.first_gseq)).map((one) => wholeOf(one, priced(one)));
+    const those = page.filter((one) => isWhole(one) && !runs.has(one.first_gseq));
+    yield await Promise.all(those.map((one) => countedOf(wholeOf(one, priced(one)), { spent: one, journal })));
   }
   for (const other of others) {
     for await (const page of other.spent(begin)) yield page.filter(isWhole).map((one) => wholeOf(one, priced(one)));
@@ -63,6 +64,19 @@ function wholeOf({ labels, currency, tokens_in, tokens_out }: SpentRecord, cost:
   return { labels: Object.fromEntries(texts), cost, currency, tokens: (tokens_in ?? 0) + (tokens_out ?? 0) };
 }
 
+/** Counts what the calls of a session did not tell: by its last event, where the host sent some and has not all figures. */
+async function countedOf(
+  whole: PastCharge,
+  { spent, journal }: { spent: SpentRecord; journal: PastDeps["journal"] },
+): Promise<PastCharge> {
+  const { requests, basis, cost, last_gseq, session_id: sessionId } = spent;
+  if (requests === null || basis === "wire" && cost !== null) return whole;
+  const [last] = await journal.read({ after: last_gseq - 1, sessionId, limit: 1, skipDamaged: true });
+  const { counted } = last?.event.type === "session_ended" ? last.event.result.usage.wire ?? {} : {};
+  if (counted === undefined) return whole;
+  return { ...whole, cost: Math.max(whole.cost ?? 0, counted.cost), tokens: Math.max(whole.tokens, counted.tokens) };
+}
+
 /** Yields the calls of one session between two times, and at its end what it used beyond all of its calls. */
 async function* partsOf(
   { session_id, labels }: SessionRecord,
@@ -80,8 +94,8 @@ async function* partsOf(
       const at = Date.parse(ts);
       const isBetween = at >= since && at < until;
       if (event.type === "model_call" && event.refused === undefined) {
-        const cost = priced({ ...event, adapter_id: adapter.id });
-        const tokens = (event.tokens_in ?? 0) + (event.tokens_out ?? 0);
+        const cost = event.counted?.cost ?? priced({ ...event, adapter_id: adapter.id });
+        const tokens = event.counted?.tokens ?? (event.tokens_in ?? 0) + (event.tokens_out ?? 0);
         all.cost += cost ?? 0;
         all.tokens += tokens;
         if (isBetween) charges.push({ labels, cost, currency: event.currency, tokens });

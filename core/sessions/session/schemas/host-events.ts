@@ -174,6 +174,7 @@ const fieldsByType: { readonly [T in HostEventType]: SchemaOf<Fields<T>> } = {
     cost: maybe(Type.Number({ minimum: 0 })),
     currency: maybe(text),
     partial: Type.Optional(Type.Literal(true)),
+    counted: Type.Optional(Type.Object({ tokens: count, cost: Type.Number({ minimum: 0 }) })),
     refused: Type.Optional(oneOf(["budget_cost", "budget_tokens"] as const)),
     budget: Type.Optional(Type.String()),
     windows: Type.Optional(Type.Array(Type.Object({

@@ -109,6 +109,7 @@ export const usageSchema: SchemaOf<UsageReport> = named(
         cost: maybe(amount),
         currency: maybe(text),
         reported_tokens: Type.Optional(count),
+        counted: Type.Optional(Type.Object({ tokens: count, cost: amount })),
       })),
     ),
     basis: oneOf(["wire", "reported", "estimated", "unknown"] as const),

@@ -4,6 +4,18 @@ import type { UsageReport } from "../../../../plugin-sdk/result.ts";
 /** Figures of a usage report. */
 export type UsageFigures = Omit<UsageReport, "duration_ms" | "partial" | "requests" | "tokens_used" | "wire">;
 
+/** Figures of which none is told. */
+export const untold: Readonly<UsageFigures> = {
+  tokens_in: null,
+  tokens_out: null,
+  tokens_cached: null,
+  cost: null,
+  currency: null,
+  model: null,
+  scope: null,
+  basis: "unknown",
+};
+
 /** How an attempt reaches its agent. */
 export interface AgentAccess {
   /** Null when the adapter lists none. */

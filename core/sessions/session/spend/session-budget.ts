@@ -8,6 +8,7 @@ import { exceededBudget, spentBudget, type Used } from "../effective-settings.ts
 import type { SessionStops } from "../session-stops.ts";
 import { codeOfStop } from "../verdict.ts";
 import { isBudgeted } from "./seen-calls.ts";
+import { untold } from "./priced-usage.ts";
 import { callEvent, chargeOf } from "./wire-meter.ts";
 
 interface EndDeps {
@@ -97,17 +98,8 @@ export class SessionBudget {
 const unread = "The host cannot read what such a call uses, and the session has a budget. The host refused this call.";
 
 function refusedCall(refused: "budget_cost" | "budget_tokens"): ModelCallEvent {
-  return {
-    type: "model_call",
-    model: null,
-    status: null,
-    tokens_in: null,
-    tokens_out: null,
-    tokens_cached: null,
-    cost: null,
-    currency: null,
-    refused,
-  };
+  const { scope: _scope, basis: _basis, ...figures } = untold;
+  return { type: "model_call", status: null, ...figures, refused };
 }
 
 /** Tells that an agent's own figures differ from those of the calls that the host saw. */

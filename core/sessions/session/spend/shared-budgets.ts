@@ -105,8 +105,9 @@ export function knownUse(
 ): KnownUse {
   const told = tokens_in === null && tokens_out === null ? tokens_used ?? null : (tokens_in ?? 0) + (tokens_out ?? 0);
   if (wire === undefined) return { cost, tokens: told };
+  const seen = wire.counted ?? { cost: wire.cost, tokens: wire.tokens_in + wire.tokens_out };
   return {
-    cost: cost === null ? wire.cost : Math.max(cost, wire.cost ?? 0),
-    tokens: Math.max(told ?? 0, wire.tokens_in + wire.tokens_out),
+    cost: cost === null ? seen.cost : Math.max(cost, seen.cost ?? 0),
+    tokens: Math.max(told ?? 0, seen.tokens),
   };
 }

@@ -1,6 +1,6 @@
 import type { CompletedEvent, UsageEvent } from "../../../../plugin-sdk/events.ts";
 import type { UsageReport } from "../../../../plugin-sdk/result.ts";
-import { type AgentAccess, highestPrice, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
+import { type AgentAccess, highestPrice, priceUsage, roundMoney, untold, type UsageFigures } from "./priced-usage.ts";
 import { type CountedCall, WireMeter } from "./wire-meter.ts";
 
 /** Adds up a session's usage over its attempts, from reports and, for the cost, prices. Unknown values stay null. */
@@ -288,17 +288,7 @@ interface Totals extends UsageFigures {
   mixed: boolean;
 }
 
-const nothing: Totals = {
-  tokens_in: null,
-  tokens_out: null,
-  tokens_cached: null,
-  cost: null,
-  currency: null,
-  model: null,
-  scope: null,
-  basis: "unknown",
-  mixed: false,
-};
+const nothing: Totals = { ...untold, mixed: false };
 
 function add(a: Totals, b: Totals): Totals {
   const mixed = a.mixed || b.mixed || differ(a, b);

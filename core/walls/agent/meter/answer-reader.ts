@@ -1,6 +1,6 @@
 import type { Buffer } from "node:buffer";
 import { JsonScan } from "./json-scan.ts";
-import type { AnswerFacts, MeteredProtocol } from "./protocol.ts";
+import { type AnswerFacts, type MeteredProtocol, modelIn } from "./protocol.ts";
 
 const newline = 10;
 const carriageReturn = 13;
@@ -32,7 +32,10 @@ export class AnswerReader {
 
   constructor(protocol: MeteredProtocol) {
     this.#telling = protocol.telling;
-    this.#scan = new JsonScan(protocol.wanted, (path, value) => protocol.read(this.facts, path, value));
+    this.#scan = new JsonScan(protocol.wanted, (path, value) => {
+      if (/model(?:Version)?$/.test(path)) this.facts.model = modelIn(value) ?? this.facts.model;
+      else if (value !== null) protocol.read(this.facts, path, value);
+    });
   }
 
   push(piece: Buffer): void {

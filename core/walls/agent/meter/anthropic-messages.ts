@@ -1,5 +1,5 @@
 import { fieldsOrNone } from "../../../../plugin-sdk/json-fields.ts";
-import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, takeFigures, tokensIn } from "./protocol.ts";
+import { type AnswerFacts, type MeteredProtocol, sumOf, takeFigures, tokensIn } from "./protocol.ts";
 
 /** Anthropic's Messages API. A stream tells its input in `message_start` and its output in `message_delta`. */
 export const anthropicMessages: MeteredProtocol = {
@@ -8,8 +8,7 @@ export const anthropicMessages: MeteredProtocol = {
   telling: 'kens"',
   wanted: ["usage", "model", "message.usage", "message.model"],
   read(facts, path, value) {
-    if (path.endsWith("model")) facts.model = modelIn(value) ?? facts.model;
-    else if (value !== null) readUsage(facts, value, { isFinal: path === "usage" });
+    readUsage(facts, value, { isFinal: path === "usage" });
   },
   refusal: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
 };

@@ -1,5 +1,5 @@
 import { fieldsOrNone } from "../../../../plugin-sdk/json-fields.ts";
-import { type AnswerFacts, type MeteredProtocol, modelIn, sumOf, takeFigures, tokensIn } from "./protocol.ts";
+import { type AnswerFacts, type MeteredProtocol, sumOf, takeFigures, tokensIn } from "./protocol.ts";
 
 /** Gemini's generateContent. Each piece of a stream tells the figures so far. */
 export const geminiContent: MeteredProtocol = {
@@ -8,8 +8,7 @@ export const geminiContent: MeteredProtocol = {
   telling: 'TokenCount"',
   wanted: ["usageMetadata", "modelVersion", "error.details"],
   read(facts, path, value) {
-    if (path === "modelVersion") facts.model = modelIn(value) ?? facts.model;
-    else if (path === "usageMetadata") readUsage(facts, value);
+    if (path === "usageMetadata") readUsage(facts, value);
     else facts.retryMs = retryIn(value) ?? facts.retryMs;
   },
   refusal: (message) => ({ error: { code: 400, message, status: "FAILED_PRECONDITION" } }),

@@ -47,7 +47,8 @@ export function createMeter(deps: MeterDeps): Wire {
       const protocol = typeof kind === "string" ? null : kind;
       const why = deps.spent(kind !== "unknown");
       if (why !== null) return { mostSent: 0, answer: () => refused(why, protocol) };
-      return protocol === null ? countOnly(deps) : new MeteredExchange(protocol, deps);
+      if (protocol !== null) return new MeteredExchange(protocol, deps);
+      return { answered: () => deps.onRequest(), refused: () => deps.spent(true) };
     },
   };
 }
@@ -55,10 +56,6 @@ export function createMeter(deps: MeterDeps): Wire {
 function refused(message: string, protocol: MeteredProtocol | null): GivenAnswer {
   const body = Buffer.from(JSON.stringify(protocol?.refusal(message) ?? { error: { message } }));
   return { status: refusedStatus, headers: [["Content-Type", "application/json"]], body: [body] };
-}
-
-function countOnly({ onRequest, spent }: Pick<MeterDeps, "onRequest" | "spent">): WireFollower {
-  return { answered: () => onRequest(), refused: () => spent(true) };
 }
 
 class MeteredExchange implements WireFollower {

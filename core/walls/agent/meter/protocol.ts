@@ -26,7 +26,7 @@ export interface MeteredProtocol {
   telling: string;
   /** Paths of the values that tell something; see `JsonScan`. */
   wanted: readonly string[];
-  /** Takes one of these values; undefined for one that could not be read. */
+  /** Takes one of these values but the model; undefined for one that could not be read. */
   read(facts: AnswerFacts, path: string, value: unknown): void;
   /** The body of an answer by which a program ends its work, and tells these words. */
   refusal(message: string): unknown;

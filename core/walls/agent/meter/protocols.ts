@@ -2,8 +2,7 @@ import { decodedPath } from "../decoded-path.ts";
 import type { WireRequest } from "../wire.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { geminiContent } from "./gemini-content.ts";
-import { openaiChat } from "./openai-chat.ts";
-import { openaiResponses } from "./openai-responses.ts";
+import { openaiChat, openaiResponses } from "./openai.ts";
 import type { MeteredProtocol } from "./protocol.ts";
 
 const protocols: readonly MeteredProtocol[] = [anthropicMessages, openaiResponses, openaiChat, geminiContent];

@@ -7,21 +7,23 @@ const mostWindows = 12;
 /** Waits that are longer are none that a provider asks for. Milliseconds. */
 const longestMs = 31 * 86_400_000;
 
-const anthropic = /^anthropic-ratelimit-([a-z0-9][a-z0-9-]{0,40})-(limit|remaining|reset)$/;
-const openai = /^x-ratelimit-(limit|remaining|reset)(?:-([a-z0-9][a-z0-9-]{0,40}))?$/;
+const anthropic = /^anthropic-ratelimit-(?<name>[a-z0-9][a-z0-9-]{0,40})-(?<part>limit|remaining|reset)$/;
+const openai = /^x-ratelimit-(?<part>limit|remaining|reset)(?:-(?<name>[a-z0-9][a-z0-9-]{0,40}))?$/;
 
 /** Reads the limits in the head of an answer, of Anthropic's and OpenAI's kind. */
 export function quotaWindows(headers: HttpFields, now: number): QuotaWindow[] {
   const windows = new Map<string, QuotaWindow>();
   for (const [field, value] of headers) {
-    const [, name = "", part = ""] = anthropic.exec(field.toLowerCase()) ??
-      swapped(openai.exec(field.toLowerCase())) ?? [];
-    if (name === "") continue;
+    const found = anthropic.exec(field.toLowerCase()) ?? openai.exec(field.toLowerCase());
+    if (found === null) continue;
+    const { name = "requests", part } = found.groups ?? {};
     const key = name.replaceAll("-", "_");
     const window = windows.get(key) ?? { name: key, limit: null, remaining: null, reset_at: null };
     if (windows.size >= mostWindows && !windows.has(key)) continue;
     if (part === "reset") window.reset_at = resetAt(value.trim(), now);
-    else if (part === "limit" || part === "remaining") window[part] = countIn(value.trim());
+    else if (part === "limit" || part === "remaining") {
+      window[part] = /^\d{1,15}$/.test(value.trim()) ? Number(value) : null;
+    }
     windows.set(key, window);
   }
   return [...windows.values()].filter(({ remaining, limit }) => remaining !== null || limit !== null);
@@ -33,14 +35,6 @@ export function retryAfter(headers: HttpFields, now: number): number | null {
   const exact = told("retry-after-ms");
   const ms = number.test(exact) ? Number(exact) : waitIn(told("retry-after"), now);
   return ms >= 0 && ms <= longestMs ? Math.ceil(ms) : null;
-}
-
-function swapped(found: RegExpExecArray | null): [string, string, string] | null {
-  return found === null ? null : ["", found[2] ?? "requests", found[1] ?? ""];
-}
-
-function countIn(text: string): number | null {
-  return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
 const number = /^\d{1,15}(?:\.\d+)?$/;

@@ -4,6 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { AccessMode } from "../../../../plugin-sdk/access-modes.ts";
 import type { UsageEvent } from "../../../../plugin-sdk/events.ts";
 import type { Wire, WireFollower } from "../../../../core/walls/agent/wire.ts";
+import { readInterrupted } from "../../../../core/sessions/session/interrupted-session.ts";
+import { knownUse } from "../../../../core/sessions/session/spend/shared-budgets.ts";
 import { StandInAddresses } from "../../../../core/walls/broker/stand-in-addresses.ts";
 import {
   done,
@@ -94,6 +96,10 @@ async function call(
   return null;
 }
 
+async function* page<T>(all: T[]): AsyncGenerator<T[]> {
+  yield await Promise.resolve(all);
+}
+
 const told = (tokens_in: number, tokens_out: number, more: Partial<UsageEvent> = {}): UsageEvent => ({
   type: "usage",
   scope: "session",
@@ -178,7 +184,13 @@ describe("a budget where the host sees the calls", () => {
       while (went < 50 && await call({ tokens_in: 300, tokens_out: 100, ...answer }) === null) went++;
       stage.say(done);
     }, { request: { budget } });
-    expect((await made.ended()).stop_reason).toBe("tokens" in budget ? "budget_tokens" : "budget_cost");
+    const { stop_reason, usage } = await made.ended();
+    expect(stop_reason).toBe("tokens" in budget ? "budget_tokens" : "budget_cost");
+    // The journal has it, for those that go on with the budget.
+    const used = knownUse(usage);
+    expect("tokens" in budget ? used.tokens : used.cost).toBeGreaterThanOrEqual(Object.values(budget)[0]!);
+    const former = await readInterrupted(page(made.events.filter(({ event }) => event.type !== "session_ended")), 0);
+    expect(former.used).toEqual(used);
     expect(went).toBeGreaterThan(0);
     expect(went).toBeLessThanOrEqual(3);
   });
@@ -194,7 +206,10 @@ describe("a budget where the host sees the calls", () => {
         expect(await call({ tokens_in: 1, tokens_out: 0 })).toContain("The budget of 50 tokens is spent.");
         stage.say(done);
       }, { request: { budget: { tokens: 50 } } });
-      expect(await made.ended()).toMatchObject({ stop_reason: "budget_tokens", usage: { wire: { calls: 2, unknown: 1 } } });
+      expect(await made.ended()).toMatchObject({
+        stop_reason: "budget_tokens",
+        usage: { wire: { calls: 2, unknown: 1 } },
+      });
       return cut;
     };
     expect([await isCut(100), await isCut(500)]).toEqual([false, true]);
