@@ -134,11 +134,12 @@ function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): s
 /** Tells what the host saw of the agent's calls of its model, and where the agent tells otherwise. */
 function wireLine({ wire }: UsageReport, { paint, columns }: ResultLineOptions): string[] {
   if (wire === undefined) return [];
-  const { calls, unknown, tokens_in, tokens_out, tokens_cached, reported_tokens } = wire;
+  const { calls, unknown, tokens_in, tokens_out, tokens_cached, counted, reported_tokens } = wire;
   const facts = [
     `seen: ${plural(calls, "model call")}${unknown === 0 ? "" : `, ${unknown} without whole figures`}`,
     `${formatCount(tokens_in)} tokens in${tokens_cached === 0 ? "" : `, ${formatCount(tokens_cached)} of them cached`}`,
     `${formatCount(tokens_out)} out`,
+    ...(unknown === 0 || counted === undefined ? [] : [`a budget counts ${formatCount(counted.tokens)}`]),
   ];
   const differs = reported_tokens === undefined ? [] : [
     `  ${paint("yellow", fitLine(`the agent reports ${formatCount(reported_tokens)} tokens instead`, columns - 4))}`,

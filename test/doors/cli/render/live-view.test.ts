@@ -395,6 +395,9 @@ test("resultLines tells the calls that the host saw, and where the agent reports
   expect(lines({ calls: 1, unknown: 1, tokens_cached: 40 })).toEqual([
     "  seen: 1 model call, 1 without whole figures · 900 tokens in, 40 of them cached · 100 out",
   ]);
+  expect(lines({ unknown: 1, counted: { tokens: 40_500, cost: 0 } })).toEqual([
+    "  seen: 3 model calls, 1 without whole figures · 900 tokens in · 100 out · a budget counts 40,500",
+  ]);
   expect(lines({ reported_tokens: 40_500 })).toEqual([
     "  seen: 3 model calls · 900 tokens in · 100 out",
     "  the agent reports 40,500 tokens instead",
