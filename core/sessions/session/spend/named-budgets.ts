@@ -28,6 +28,8 @@ interface SpentNamed {
 
 /** The operator's budgets as one session counts on them. */
 export interface SessionAccount {
+  /** Whether a budget covered the session when it began: those that came later count it too. */
+  isCovered: boolean;
   charge(charge: Charge): void;
   /** Returns the first budget that is spent; null while all leave something. */
   spent(): SpentNamed | null;
@@ -81,15 +83,16 @@ export class NamedBudgets {
   }
 
   /**
-   * Begins to count for a session; null where no budget covers it.
+   * Begins to count for a session; null for a replay, which asks no model.
    * @throws {BulkheadError} `budget_exceeded` where one is spent and the session has something to do; `journal_error`
    */
   async open(request: SessionRequest): Promise<SessionAccount | null> {
-    if (this.covering(request).length === 0) return null;
-    await this.#ready();
+    if (request.replay_of !== undefined) return null;
+    const isCovered = this.covering(request).length > 0;
+    if (isCovered) await this.#ready();
     const spent = this.#spent(request);
     if (spent !== null && hasPrompt(request)) throw spentError(spent);
-    return this.#accountOf(request);
+    return this.#accountOf(request, isCovered);
   }
 
   /** Returns what each budget has left, the names in their order. */
@@ -115,17 +118,18 @@ export class NamedBudgets {
     });
   }
 
-  #accountOf(request: SessionRequest): SessionAccount {
+  #accountOf(request: SessionRequest, isCovered: boolean): SessionAccount {
     const { labels = {} } = request;
     let [cost, tokens] = [0, 0];
     const charge = (one: Charge) => {
       cost += one.cost ?? 0;
       tokens += one.tokens;
-      for (const counter of this.#counters.values()) if (covers(counter, labels)) this.#add(counter, one);
+      for (const counter of this.#counters.values()) if (covers(counter, labels)) add(this.#roll(counter), one);
     };
     return {
+      isCovered,
       charge,
-      spent: () => this.#spent(request),
+      spent: () => isCovered || this.#deps.isHeld() ? this.#spent(request) : null,
       settle(usage) {
         const said = (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0) || (usage.tokens_used ?? 0);
         const more = { cost: beyond(usage.cost ?? 0, cost), tokens: Math.max(0, said - tokens) };
@@ -180,22 +184,18 @@ export class NamedBudgets {
     }
   }
 
-  /** Returns the sums of a budget; nothing for one that came into force a moment ago. */
+  /** Returns the sums of a budget; nothing for one that came into force a moment ago, which is read now. */
   #counterOf(budget: BudgetSettings): Counter {
-    const counter = this.#counters.get(keyOf(budget)) ?? newCounter(budget, this.#now());
-    this.#roll(counter);
-    return counter;
-  }
-
-  #add(counter: Counter, charge: Charge): void {
-    this.#roll(counter);
-    add(counter, charge);
+    const counter = this.#counters.get(keyOf(budget));
+    if (counter === undefined) this.#ready().catch(() => {});
+    return this.#roll(counter ?? newCounter(budget, this.#now()));
   }
 
   /** Begins another day or month. A clock that is set back begins none. */
-  #roll(counter: Counter): void {
+  #roll(counter: Counter): Counter {
     const since = sinceOf(counter.per, this.#now());
-    if (since > counter.since) Object.assign(counter, { since, cost: 0, tokens: 0, currency: null, unpriced: 0 });
+    if (since <= counter.since) return counter;
+    return Object.assign(counter, { since, cost: 0, tokens: 0, currency: null, unpriced: 0 });
   }
 }
 

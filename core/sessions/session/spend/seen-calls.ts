@@ -6,6 +6,7 @@ import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
 import { hostEnv } from "../../../ground/platform/engine/platform.ts";
 import type { Plugin } from "../../../packages/manifest/plugin.ts";
 import { containsPrograms, mayRunFree } from "../../../packages/permissions/contained-programs.ts";
+import type { SessionAccount } from "./named-budgets.ts";
 import { hasCeiling } from "./shared-budgets.ts";
 
 /**
@@ -89,12 +90,12 @@ export function sharedBudget(fields: readonly string[]): BulkheadError {
 /** A session, as far as budgets and records cover it. */
 interface Counted {
   request: Pick<SessionRequest, "budget" | "record">;
-  account: object | null;
+  account: Pick<SessionAccount, "isCovered"> | null;
 }
 
 /** Whether what a session uses counts in a budget. */
 export function isBudgeted({ request, account }: Counted): boolean {
-  return account !== null || hasCeiling(request);
+  return account?.isCovered === true || hasCeiling(request);
 }
 
 /** Whether each call of a session's model must be seen. */

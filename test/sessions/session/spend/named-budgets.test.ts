@@ -31,7 +31,23 @@ describe("a budget that sessions share", () => {
     expect([names(), names({ team: "a" }), names({ team: "a", kind: "x", more: "y" })])
       .toEqual([["all"], ["all"], ["all", "both"]]);
     expect(names({}, "s")).toEqual([]);
-    expect(await budgetsOf({ a: { labels: { team: "a" }, cost: 1 } }).named.open(asked)).toBeNull();
+    const { named: other } = budgetsOf({ a: { labels: { team: "a" }, cost: 1 } });
+    expect(await other.open(asked)).toMatchObject({ isCovered: false });
+    expect(await other.open({ ...asked, replay_of: "s" })).toBeNull();
+  });
+
+  test("holds sessions that began before it, from then on", async () => {
+    const budgets: Record<string, BudgetSettings> = {};
+    const { named } = budgetsOf(budgets);
+    const account = (await named.open(asked))!;
+    account.charge(charge(1, 5));
+    expect([account.isCovered, account.spent()]).toEqual([false, null]);
+    budgets["all"] = { tokens: 10 };
+    expect(account.spent()).toBeNull();
+    await new Promise(setImmediate);
+    account.charge(charge(1, 10));
+    expect(await named.report()).toMatchObject([{ spent_tokens: 10 }]);
+    expect(account.spent()).toMatchObject({ name: "all", reason: "budget_tokens" });
   });
 
   test("counts each call in the day and the month of its end, by the host's clock", async () => {
