@@ -174,6 +174,7 @@ class InterruptedSession {
     if (event.type === "permission_request" || event.type === "tool_result") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "model_call" && event.refused === undefined) {
+      this.#usage.requested();
       this.#usage.called({ ...event, is_known: event.partial !== true, by_size: untold });
     }
     if (event.type === "session_started") this.#first ??= { envelope, event };

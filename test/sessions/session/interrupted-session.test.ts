@@ -181,11 +181,14 @@ test("a killed session has used what its calls cost, and what goes on with it ge
 });
 
 test("a killed session is charged for answers that broke off, as far as they were told", async () => {
-  const more = [modelCall(1), modelCall(0.25, { tokens_out: null, partial: true })];
+  const untold = { tokens_in: null, tokens_out: null, partial: true, counted: { tokens: 600, cost: 6 } };
+  const more = [modelCall(1), modelCall(0.25, { tokens_out: null, partial: true }), modelCall(null, untold)];
   const events = await goesOn({ resume: "after_restart" }, more);
+  // A budget reads what its calls count where the host sent some.
+  expect((await endOf(events)).usage).toMatchObject({ requests: 3, wire: { counted: { tokens: 621, cost: 7.25 } } });
   async function* pages() {
     yield events;
   }
   const { resumable } = await readInterrupted(pages(), events.length);
-  expect(resumable).toMatchObject({ used: { cost: 1.25, tokens: 21 } });
+  expect(resumable).toMatchObject({ used: { cost: 7.25, tokens: 621 } });
 });
