@@ -6,6 +6,8 @@ import type { Plugin } from "../../../core/packages/manifest/plugin.ts";
 import { openSqlite } from "../../../core/ground/platform/state/sqlite.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
+import type { ElsewhereSessions } from "../../../core/sessions/host/host-seams.ts";
+import { spentPages } from "../../../core/sessions/host/session-usage.ts";
 import { pastCharges } from "../../../core/sessions/host/state/past-charges.ts";
 import type { PastCharge } from "../../../core/sessions/session/spend/named-budgets.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -22,10 +24,14 @@ const minutes = (count: number) => new Date(midnight + count * 60_000).toISOStri
 
 async function all(
   journal: Journal,
-  { plugin, until = midnight + 3_600_000 }: { plugin?: Plugin; until?: number } = {},
+  { plugin, until = midnight + 3_600_000, others = [] }: {
+    plugin?: Plugin;
+    until?: number;
+    others?: (Pick<ElsewhereSessions, "spent"> & { find(id: string): Promise<Journal> })[];
+  } = {},
 ) {
   const charges: PastCharge[] = [];
-  const deps = { journal, log, others: [], plugin: () => plugin };
+  const deps = { journal, log, others, plugin: () => plugin };
   for await (const page of pastCharges(deps, { since: midnight, until })) charges.push(...page);
   return charges;
 }
@@ -128,7 +134,13 @@ test("calls that told no figures count by their size, also of a session that is 
     result: { ...result, usage: unpriced },
   }]]);
   await written.session("running", [[7, begun], [8, untold]]);
-  expect((await all(journal)).map(({ cost, tokens }) => [cost, tokens])).toEqual([[7, 611], [3, 11], [6, 600]]);
+  const amounts = async (...of: Parameters<typeof all>) => (await all(...of)).map(({ cost, tokens }) => [cost, tokens]);
+  expect(await amounts(journal)).toEqual([[7, 611], [3, 11], [6, 600]]);
+  // Of another host: those that are over.
+  const other = { spent: (since: string) => spentPages(journal, since), find: () => Promise.resolve(journal) };
+  const own = await openJournal(join(folder, "own.db"));
+  expect(await amounts(own, { others: [other] })).toEqual([[7, 611], [3, 11]]);
+  await own.close();
   await journal.close();
 });
 

@@ -10,10 +10,15 @@ import type { MergedLog } from "../../session/merged-log.ts";
 import type { ElsewhereSessions } from "../host-seams.ts";
 import { spentPages } from "../session-usage.ts";
 
+/** Sessions of one journal. */
+interface Source extends Pick<ElsewhereSessions, "spent"> {
+  find(sessionId: string): Promise<Pick<Journal, "read"> | null>;
+}
+
 interface PastDeps {
   journal: Pick<Journal, "openSessions" | "read" | "session" | "sessions" | "spent">;
   log: Pick<MergedLog, "written">;
-  others: readonly Pick<ElsewhereSessions, "spent">[];
+  others: readonly Source[];
   plugin(id: string): Plugin | undefined;
 }
 
@@ -42,12 +47,12 @@ export async function* pastCharges(
     return started >= since && started < until;
   };
   const priced = (spent: Priced) => costOf(spent, plugin(spent.adapter_id));
-  for await (const page of spentPages(journal, begin)) {
-    const those = page.filter((one) => isWhole(one) && !runs.has(one.first_gseq));
-    yield await Promise.all(those.map((one) => countedOf(wholeOf(one, priced(one)), { spent: one, journal })));
-  }
-  for (const other of others) {
-    for await (const page of other.spent(begin)) yield page.filter(isWhole).map((one) => wholeOf(one, priced(one)));
+  const own: Source = { spent: (time) => spentPages(journal, time), find: () => Promise.resolve(journal) };
+  for (const source of [own, ...others]) {
+    for await (const page of source.spent(begin)) {
+      const those = page.filter((one) => isWhole(one) && (source !== own || !runs.has(one.first_gseq)));
+      yield await Promise.all(those.map((one) => untoldOf(wholeOf(one, priced(one)), { spent: one, source })));
+    }
   }
   const parted = new Map([...over, ...running].map((record) => [record.session_id, record]));
   for (const record of parted.values()) yield* partsOf(record, { journal, since, until, priced });
@@ -64,14 +69,17 @@ function wholeOf({ labels, currency, tokens_in, tokens_out }: SpentRecord, cost:
   return { labels: Object.fromEntries(texts), cost, currency, tokens: (tokens_in ?? 0) + (tokens_out ?? 0) };
 }
 
-/** Counts what the calls of a session did not tell: by its last event, where the host sent some and has not all figures. */
-async function countedOf(
+/** Adds what the calls of a session did not tell: its last event has it, where the host sent some and has not all figures. */
+async function untoldOf(
   whole: PastCharge,
-  { spent, journal }: { spent: SpentRecord; journal: PastDeps["journal"] },
+  { spent: { requests, basis, cost, last_gseq, session_id: sessionId }, source }: {
+    spent: SpentRecord;
+    source: Source;
+  },
 ): Promise<PastCharge> {
-  const { requests, basis, cost, last_gseq, session_id: sessionId } = spent;
   if (requests === null || basis === "wire" && cost !== null) return whole;
-  const [last] = await journal.read({ after: last_gseq - 1, sessionId, limit: 1, skipDamaged: true });
+  const found = await source.find(sessionId);
+  const [last] = await found?.read({ after: last_gseq - 1, sessionId, limit: 1, skipDamaged: true }) ?? [];
   const { counted } = last?.event.type === "session_ended" ? last.event.result.usage.wire ?? {} : {};
   if (counted === undefined) return whole;
   return { ...whole, cost: Math.max(whole.cost ?? 0, counted.cost), tokens: Math.max(whole.tokens, counted.tokens) };

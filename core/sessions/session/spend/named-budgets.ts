@@ -141,9 +141,9 @@ export class NamedBudgets {
   #spent(request: SessionRequest): SpentNamed | null {
     for (const [name, budget] of this.covering(request)) {
       const counter = this.#counterOf(budget);
-      const reason = over(counter.cost, budget.cost)
+      const reason = counter.cost >= (budget.cost ?? Infinity)
         ? "budget_cost"
-        : over(counter.tokens, budget.tokens)
+        : counter.tokens >= (budget.tokens ?? Infinity)
         ? "budget_tokens"
         : null;
       if (reason === null) continue;
@@ -217,10 +217,6 @@ function add(counter: Counter, { cost, currency, tokens }: Charge): void {
   counter.cost = roundMoney(counter.cost + (cost ?? 0));
   counter.tokens += tokens;
   counter.currency = currency ?? counter.currency;
-}
-
-function over(used: number, most: number | undefined): boolean {
-  return most !== undefined && used >= most;
 }
 
 /** Returns when the day or month of a time began here. */

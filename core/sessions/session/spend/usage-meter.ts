@@ -83,7 +83,7 @@ export class UsageMeter {
 
   /** Whether it saw the figures of each, too. */
   get #isSeen(): boolean {
-    return this.isHeld && this.#wire.isKnown;
+    return this.isHeld && this.#wire.unknown === 0;
   }
 
   get #isUnseen(): boolean {

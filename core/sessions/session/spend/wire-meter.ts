@@ -26,7 +26,7 @@ type Sum = Pick<Charge, "cost" | "currency">;
 /** Adds up the calls of models that the host saw pass. */
 export class WireMeter {
   calls = 0;
-  #unknown = 0;
+  unknown = 0;
   #tokens = { tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
   #cost: Sum = { cost: 0, currency: null };
   /** Figures for budgets: {@link chargeOf} of each call, without the cost of one that has none. */
@@ -37,7 +37,7 @@ export class WireMeter {
   /** Counts a call. One that failed costs nothing. */
   take(call: CountedCall, access: AgentAccess | null): void {
     this.calls++;
-    if (!call.is_known) this.#unknown++;
+    if (!call.is_known) this.unknown++;
     for (const name of ["tokens_in", "tokens_out", "tokens_cached"] as const) this.#tokens[name] += call[name] ?? 0;
     this.#cost = added(this.#cost, costOf(call, access, priceUsage));
     const { tokens, cost } = chargeOf(call, access);
@@ -48,11 +48,6 @@ export class WireMeter {
   /** Returns the input and output tokens; those of answers that broke off as far as they were told. */
   get tokens(): number {
     return this.#tokens.tokens_in + this.#tokens.tokens_out;
-  }
-
-  /** Whether each call told its figures. */
-  get isKnown(): boolean {
-    return this.#unknown === 0;
   }
 
   /** Whether these are all calls of an agent by its word: it may have called a model elsewhere. */
@@ -66,7 +61,7 @@ export class WireMeter {
     const differs = said !== null && Math.abs(said - this.tokens) > this.tokens * tolerated;
     return {
       calls: this.calls,
-      unknown: this.#unknown,
+      unknown: this.unknown,
       ...this.#tokens,
       cost: this.#cost.cost,
       currency: this.#cost.cost === null ? null : this.#cost.currency,
