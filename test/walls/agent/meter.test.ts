@@ -341,7 +341,7 @@ describe("createMeter", () => {
     expect(calls).toMatchObject([{ tokens_in: 5, is_known: false, retry_ms: null }, {
       is_known: true,
       retry_ms: 2000,
-    }, { is_known: true, tokens_in: null }]);
+    }, { is_known: true, tokens_in: null, retry_ms: null }]);
   });
 
   test.each([

@@ -106,8 +106,8 @@ class MeteredExchange implements WireFollower {
     const now = Date.now();
     const { tokens_in, tokens_out, tokens_cached, model, isFinal, retryMs } = this.#reader.facts;
     const { status = null, headers = [] } = this.#head ?? {};
-    // A redirect makes nothing, either.
-    const failed = status !== null && status >= 300;
+    const failed = status !== null && status >= 400;
+    const isRedirect = status !== null && status >= 300 && !failed;
     const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
     const outBytes = type.includes("event-stream") ? tokenBytes.stream : tokenBytes.text;
     this.#deps.onCall({
@@ -117,7 +117,7 @@ class MeteredExchange implements WireFollower {
       tokens_in,
       tokens_out,
       tokens_cached,
-      is_known: failed || isWhole && isFinal && tokens_in !== null && tokens_out !== null,
+      is_known: isRedirect || failed || isWhole && isFinal && tokens_in !== null && tokens_out !== null,
       by_size: {
         tokens_in: Math.ceil(this.#bytes.sent / tokenBytes.text),
         tokens_out: Math.ceil(this.#bytes.received / outBytes),
