@@ -23,6 +23,8 @@ const lastingMs = 60_000;
 const lastStatements = 3;
 /** UTF-16 units of the output's end in which a limit is looked for. */
 const printedLength = 1000;
+/** UTF-16 units of an answer that no last word repeats. */
+const answerLength = 64 * 1024;
 /** Lines of the error output that are shown, of each statement and in all. */
 const shownLines = 5;
 const retryable: readonly string[] = ["rate_limit", "unavailable", "timeout", "crash"];
@@ -67,6 +69,8 @@ export class CliEnding {
   /** Whether the agent did anything after the last word. */
   #wentOn = false;
   readonly #changedLate = new Set<string>();
+  /** Words of the agent since its last word. */
+  readonly #saidSince = new TextTail(answerLength);
 
   constructor(reader: FailureReader) {
     this.#reader = reader;
@@ -100,14 +104,17 @@ export class CliEnding {
    * except one that only repeats the other.
    */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
-    if (this.#lastWord !== null) this.#wentOn ||= events.some(isWork);
     for (const event of events) {
       this.#work.take(event);
       if (event.type === "output" && event.stream === "stdout") this.#printed.add(event.data);
     }
-    if (events.every(isSaid)) return [...events];
     const passed: AdapterEvent[] = [];
     for (const event of events) {
+      if (this.#lastWord !== null) this.#noteLate(event);
+      if (isSaid(event)) {
+        passed.push(event);
+        continue;
+      }
       this.#errorOutput.take(event);
       if (event.type === "completed" || event.type === "error") {
         passed.push(...this.#takeWord(event));
@@ -156,6 +163,13 @@ export class CliEnding {
     return [{ type: "error", code: data?.code ?? "interrupted", message, recoverable: false }];
   }
 
+  #noteLate(event: AdapterEvent): void {
+    this.#wentOn ||= isWork(event);
+    if (event.type === "output" && event.stream === "stdout" && event.agent_id === undefined) {
+      this.#saidSince.add(event.data);
+    }
+  }
+
   /** Takes a last word, and returns what becomes of it and of the one before. */
   #takeWord(word: CompletedEvent | ErrorEvent): AdapterEvent[] {
     const before = this.#lastWord;
@@ -163,9 +177,10 @@ export class CliEnding {
     const counts = before === null || this.#replaces(before, word);
     const open = word.type === "completed" && word.success ? this.#work.openAt(word) : null;
     if (counts) {
-      this.#lastWord = before === null ? word : withKnown(word, before);
+      this.#lastWord = before === null ? word : withKnown(word, before, this.#saidSince.text.trim());
       this.#isInterim = open !== null;
       this.#wentOn = false;
+      this.#saidSince.clear();
     }
     const other = before === null || isSame(before, word) ? null : counts ? before : word;
     // The end of an interim turn was told when it came.
@@ -243,7 +258,8 @@ export class CliEnding {
     const before = this.#reportedLimit;
     if (before === null || !why.includes(before.message)) return false;
     // A point in time that the adapter was told counts more than one that is read out of a text.
-    return before.reset_at !== undefined || wait_ms === null || wait_ms === before.wait_ms;
+    // A wait for a time of the day shrinks from one reading to the next.
+    return before.reset_at !== undefined || wait_ms === null || Math.abs(wait_ms - (before.wait_ms ?? NaN)) <= 5000;
   }
 }
 
@@ -257,13 +273,14 @@ export function isWork(event: AdapterEvent): boolean {
   return isSaid(event) || event.type === "tool_call" || event.type === "tool_result" || event.type === "file_change";
 }
 
-/** A later word with what an earlier one knew and it does not. */
+/** A later word with what an earlier one knew and it does not; `said` came between them, and so is the newer answer. */
 function withKnown(
   word: CompletedEvent | ErrorEvent,
   before: CompletedEvent | ErrorEvent,
+  said: string,
 ): CompletedEvent | ErrorEvent {
   if (word.type !== "completed" || before.type !== "completed") return word;
-  const output = word.output || before.output;
+  const output = word.output || said || before.output;
   return {
     ...word,
     ...(output === undefined ? {} : { output }),

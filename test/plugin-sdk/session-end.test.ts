@@ -69,6 +69,17 @@ test("a task that was over by the time the result was taken still makes it an in
   expect(made.patience(...waits)).toBeGreaterThan(10_000);
 });
 
+test.each(["", undefined])("words after an interim result are the answer where the last result is %j", (output) => {
+  const work = new OpenWork();
+  const made = ending(work);
+  work.setTasks([{ id: "t", what: "look around" }]);
+  made.take([said("I wait."), done("I wait.", 0.01)]);
+  work.setTasks([]);
+  const last = done("");
+  made.take([said("\n42"), output === undefined ? { ...last, output: undefined } as unknown as CompletedEvent : last]);
+  expect(lastOf(made)).toMatchObject({ output: "42", cost: 0.01 });
+});
+
 test("a server that runs on ends no session badly, and holds none for ever", () => {
   const work = new OpenWork();
   const made = ending(work);
@@ -90,6 +101,7 @@ test.each<[string, AdapterEvent[], object]>([
   ["an error of no turn after the result", [said("ok"), done("ok", 0.01), failed], { output: "ok", cost: 0.01 }],
   ["an empty result of no turn", [said("ok"), done("ok", 0.01), done("")], { output: "ok", cost: 0.01 }],
   ["a later result without a cost", [done("a", 0.01), said("b"), done("b")], { output: "b", cost: 0.01 }],
+  ["words between two results of one batch", [done("a"), said("b"), done("")], { output: "b" }],
   ["an error after more work", [done("a"), call("1"), failed], { type: "error", code: "agent_error" }],
 ])("%s", (_what, events, last) => {
   const made = ending();
@@ -136,6 +148,8 @@ class Model {
   #interim = false;
   #idle = true;
   #quietSinceCall = false;
+  #said = "";
+  #saidSince = "";
 
   get #runs(): boolean {
     return this.tasks.some(({ lasting }) => !lasting);
@@ -148,14 +162,18 @@ class Model {
   get end(): string {
     if (this.#word === "none") return "crash";
     if (this.#word === "failed") return "agent_error";
-    const cut = this.#calls.size > 0 && this.#quietSinceCall && this.output === "";
+    const cut = this.#calls.size > 0 && this.#quietSinceCall && this.#said.includes(this.output);
     return this.#runs || cut ? "unavailable" : "done";
   }
 
   take(event: AdapterEvent): void {
     if (event.type === "completed" || event.type === "error") return this.#takeWord(event);
     this.#idle = false;
-    if (event.type === "output") this.#quietSinceCall = false;
+    if (event.type === "output") {
+      this.#quietSinceCall = false;
+      this.#said += event.data;
+      if (this.#word !== "none") this.#saidSince += event.data;
+    }
     if (event.type === "tool_call") {
       this.#calls.add(event.call_id);
       this.#quietSinceCall = true;
@@ -169,12 +187,15 @@ class Model {
     const empty = output === undefined || output === "";
     if (this.#word === "done" && this.#idle && !this.#interim && empty) return;
     this.#idle = true;
+    const since = this.#saidSince.trim();
+    this.#saidSince = "";
     if (word.type === "error") {
       this.#word = "failed";
       this.#interim = false;
       return;
     }
-    if (!(this.#word === "done" && empty)) this.output = output ?? "";
+    if (this.#word !== "done" || !empty) this.output = output ?? "";
+    else if (since !== "") this.output = since;
     this.#word = "done";
     this.#interim = this.tasks.length > 0 || this.#calls.size > 0;
   }
