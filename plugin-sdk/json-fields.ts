@@ -67,24 +67,34 @@ export function parseJson(text: string): unknown {
 }
 
 // Sequences that set a title or a colour; every repeat stops at the next one's beginning.
-// deno-lint-ignore no-control-regex
-const controls = /^(?:\s|\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[=>78cM])+/;
+const sequence =
+  "\\x1b\\[[0-?]{0,64}[ -/]{0,8}[@-~]|\\x1b\\][^\\x07\\x1b]{0,4096}(?:\\x07|\\x1b\\\\)|\\x1b[ -/]{0,4}[0-Zc-~]|[\\0\\x07\\x9b]";
+const controlsBefore = new RegExp(`^(?:\\s|\\ufeff|${sequence})+`);
+const controlsBehind = new RegExp(`(?:${sequence})(?:\\s|${sequence}){0,64}$`);
+/** UTF-16 units at the end of a line that controls may take. */
+const behindLength = 1024;
 const messageBegins = /\{\s{0,8}"(?:jsonrpc|type)"/;
 
 /** The line without blanks and control sequences of a terminal at its beginning. */
 export function withoutControls(line: string): string {
-  return line.replace(controls, "");
+  return line.replace(controlsBefore, "");
 }
 
 /**
  * Parses a line of a program that prints one JSON message a line; undefined for a line that is none. What a terminal or
- * another program put before the message is left out: control sequences, or words before its first `jsonrpc` or `type`.
+ * another program put around the message is left out: control sequences, or words before its first `jsonrpc` or `type`.
  */
 export function parseJsonLine(line: string): unknown {
   const data = parseJson(line);
   if (data !== undefined) return data;
-  const text = withoutControls(line);
+  const text = withoutControlsBehind(withoutControls(line));
   if (text.startsWith("{")) return text === line ? undefined : parseJson(text);
   const at = text.search(messageBegins);
   return at < 0 ? undefined : parseJson(text.slice(at));
+}
+
+function withoutControlsBehind(line: string): string {
+  const end = line.slice(-behindLength);
+  const found = controlsBehind.exec(end);
+  return found ? line.slice(0, line.length - end.length + found.index) : line;
 }

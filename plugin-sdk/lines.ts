@@ -1,3 +1,5 @@
+import { WholeMessages } from "./whole-messages.ts";
+
 /** Options of {@link splitLines}. */
 export interface SplitLinesOptions {
   /** UTF-16 units after which a line is too long; default 8 Mi. */
@@ -7,6 +9,8 @@ export interface SplitLinesOptions {
    * never JSON; `cut` gives all of it in several lines, for text that no one parses.
    */
   overlong?: "drop" | "cut";
+  /** Whether lines are messages in JSON: one that is spread over several is given as one, and two in one as two. */
+  messages?: boolean;
   /** Takes the beginning of each line that is dropped, in its place. An empty list follows. */
   onTooLong?: (beginning: string) => void;
   /**
@@ -29,7 +33,8 @@ export async function* splitLines(
   pieces: AsyncIterable<string>,
   options: SplitLinesOptions = {},
 ): AsyncGenerator<string[], void, void> {
-  const { limit: maxLength = 8 * 1024 * 1024, overlong = "drop", onTooLong, onUnfinished } = options;
+  const { limit: maxLength = 8 * 1024 * 1024, overlong = "drop", onTooLong, onUnfinished, messages } = options;
+  const whole = messages === true ? new WholeMessages() : null;
   let isTold = false;
   const tell = onTooLong && ((beginning: string): void => {
     isTold = true;
@@ -73,17 +78,20 @@ export async function* splitLines(
     }
     // One more may be the first half of the line's end.
     if (length > maxLength + 1) {
-      const whole = shorten(begun.join(""), maxLength);
+      const short = shorten(begun.join(""), maxLength);
       isDropping = overlong === "drop";
-      begun = isDropping ? [] : [whole.pop() ?? ""];
+      begun = isDropping ? [] : [short.pop() ?? ""];
       length = begun[0]?.length ?? 0;
-      lines.push(...whole);
+      lines.push(...short);
     }
+    if (whole) lines = whole.take(lines);
     if (lines.length > 0 || isTold) yield lines;
     isTold = false;
   }
-  const last = begun.join("");
-  if (last !== "") yield shorten(last, maxLength);
+  const text = begun.join("");
+  const last = text === "" ? [] : shorten(text, maxLength);
+  const left = whole ? [...whole.take(last), ...whole.end()] : last;
+  if (left.length > 0 || text !== "") yield left;
 }
 
 /** Gives null in between, once for each silence in which something is held. */

@@ -32,6 +32,7 @@ export async function* readLines(
   let early: AdapterEvent[] = [];
   const lists = splitLines(pieces, {
     overlong: isText ? "cut" : "drop",
+    messages: !isText,
     onTooLong: (beginning) => void early.push(tooLargeLine(beginning)),
     onUnfinished: (text) => {
       if (!isText && !isWords(text)) return false;

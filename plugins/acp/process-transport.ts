@@ -6,6 +6,7 @@ export function processTransport(child: RunningProcess): Transport {
   let odd: OddOutput | null = null;
   return {
     messages: splitLines(child.stdout, {
+      messages: true,
       onTooLong: (beginning) => odd?.tooLong(beginning),
       onUnfinished: (text) => odd?.unfinished(text) ?? false,
     }),

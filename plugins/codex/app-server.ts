@@ -314,7 +314,7 @@ export class AppServer {
     const tooLong = (beginning: string): void => this.#queue.push([tooLargeLine(beginning)]);
     let failure: { thrown: unknown } | null = null;
     try {
-      for await (const lines of splitLines(this.#child.stdout, { onTooLong: tooLong })) {
+      for await (const lines of splitLines(this.#child.stdout, { messages: true, onTooLong: tooLong })) {
         for (const line of lines) this.#queue.push(jsonLineEvents(line, (message) => this.#message(message)));
         await this.#queue.drained();
       }

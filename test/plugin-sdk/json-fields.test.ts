@@ -84,6 +84,16 @@ test.each([
   expect(event).toMatchObject({ data: "read" });
 });
 
+test.each(["\u001b[0m", "\u001b[?25h\r", "\0", "\u001b]8;;\u001b\\", "\u001b[0m \u001b(B\u0007"])(
+  "a message is read before %j, and in front of other text it is not",
+  (behind) => {
+    expect(parseJsonLine(`{"type":"result"}${behind}`)).toEqual({ type: "result" });
+    expect(parseJsonLine(`\0\u001b7{"type":"result"}${behind}`)).toEqual({ type: "result" });
+    expect(parseJsonLine(`{"type":"result"}${behind}x`)).toBeUndefined();
+    expect(parseJsonLine(`{"type":"result${behind}`)).toBeUndefined();
+  },
+);
+
 test("nothing is read from inside a broken object", () => {
   expect(parseJsonLine(`{"x":"{"type":"result"}`)).toBeUndefined();
   expect(parseJsonLine(`\u001b[0m{"x":"{"type":"result"}`)).toBeUndefined();

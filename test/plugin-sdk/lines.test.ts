@@ -1,6 +1,7 @@
 import process from "node:process";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { parseJson } from "../../plugin-sdk/json-fields.ts";
 import { isWords } from "../../plugin-sdk/json-line-events.ts";
 import { splitLines, splitText } from "../../plugin-sdk/lines.ts";
 
@@ -73,6 +74,39 @@ describe("splitLines", () => {
     }
     for await (const _lines of splitLines(source())) break;
     expect(closed).toBe(true);
+  });
+});
+
+describe("splitLines of messages", () => {
+  const read = async (pieces: readonly string[], limit = 10_000): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const lines of splitLines(from(pieces), { messages: true, limit })) {
+      found.push(...lines.map((line) => parseJson(line) ?? line));
+    }
+    return found;
+  };
+  const one = { type: "text", text: 'a }{"b" {[,', list: [{ a: 1 }, "\n", "]"], none: null };
+  const two = { type: "done" };
+  const [a, b] = [JSON.stringify(one), JSON.stringify(two)];
+
+  test.each<[string, string]>([
+    ["one a line", `${a}\n${b}\n`],
+    ["spread over lines", `${JSON.stringify(one, null, 2)}\r\n${JSON.stringify(two, null, "\t")}\n`],
+    ["two in a line", `${a}${b}\n`],
+    ["spread, and the last line without an end", `${a}\n${JSON.stringify(two, null, 1)}`],
+    ["broken at a comma", `${a.replace(',"list"', ',\n"list"')}\n${b}`],
+  ])("%s, however it is cut", async (_how, text) => {
+    for (const size of [1, 3, 17, text.length]) expect(await read(splitText(text, size))).toEqual([one, two]);
+  });
+
+  test.each<[string, string, unknown[]]>([
+    ["a message that was cut", `{\n  "type": "x",\n${b}\n`, ['{\n  "type": "x",', two]],
+    ["words behind a brace", `{\nLoading\n${b}\n`, ["{", "Loading", two]],
+    ["a cut one before a whole one", `{"x":"${b}${b}\n`, [`{"x":"${b}${b}`]],
+    ["the end of the output", `{\n  "type": 1,\n`, ['{\n  "type": 1,']],
+    ["words with braces", `run {x}{"y\n{config}\n`, ['run {x}{"y', "{config}"]],
+  ])("%s is no message, and hides none", async (_what, text, found) => {
+    expect(await read([text])).toEqual(found);
   });
 });
 
