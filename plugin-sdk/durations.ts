@@ -1,10 +1,12 @@
+import { readForeignSpan } from "./foreign-limits.ts";
+
 // Every repeat below is bounded, so matching stays linear in the text.
 const trigger = new RegExp(
-  "(?:(?<after>\\bretry[-_ ]?after|ratelimit-reset-after)|ratelimit-reset-[a-z]{1,20}|\\b(?:quota[-_]?)?(?:retry|resets?)[-_]?delay(?:\\s{0,2}\\{\\s{0,4}(?<proto>seconds))?" +
-    "|\\bwait(?:ing)?(?: for)?|\\b(?:retry|retrying|try|tried|available|resume[sd]?|come back|back|again)(?: again)? (?:in|after)" +
+  "(?:(?<after>\\bretry[-_ ]?after|ratelimit-reset(?:-after|(?=[\"']?\\s?[:=])))|ratelimit-reset-[a-z]{1,20}|\\b(?:quota[-_]?)?(?:retry|resets?)[-_]?delay(?:[\"']?\\s{0,2}:?\\s{0,2}\\{\\s{0,4}[\"']?(?<proto>seconds))?" +
+    "|\\bwait(?:ing)?(?: for)?|\\b(?:retry|retrying|try|tried|available|resume[sd]?|come back|back|again)(?: again| (?:your |the |this )?request)? (?:in|after)" +
     "|\\b(?:resets?|renews?|renewed|refreshes|restored|lifted|unlocks?|until reset|expires?)[ _-]?(?:in|after)?" +
     "|\\b(?:backoff|back off|paused?|limited|blocked|cool[- ]?down)(?: of| for| period of)?)" +
-    "[\"']?[\\s:=]{0,4}[\"']?(?:(?:at least|about|around|another|approximately|approx\\.?|roughly|up to|in|for|a|an) |~|≈){0,2}",
+    "[\"']?[\\s:=]{0,4}[\"']?(?:(?:at least|less than|under|within|about|around|another|approximately|approx\\.?|roughly|up to|in|for|a|an) |~|≈){0,2}",
   "gi",
 );
 /** A key that names its unit: `resets_in_seconds`, `retryAfterMs`. */
@@ -13,11 +15,14 @@ const keyed =
 /** A span before the words that tell what it leads to. */
 const leading =
   /((?:\d{1,9}(?:\.\d{1,9})?[ ]?[a-z]{1,12}(?:,? and |,? |,)?){1,5}) ?(?:from now|until (?:the |your |it )?(?:next |limit |quota )?resets?|before (?:retrying|you (?:try|retry)|trying|the next))/gi;
-const number = "(\\d{1,9}(?:\\.\\d{1,12})?)";
+const number = "(\\d{1,3}(?:,\\d{3}){1,2}(?![\\d.,])|\\d{1,9}(?:\\.\\d{1,12})?)";
 const part = new RegExp(`^[\\s,]{0,3}(?:and |& )?${number}[ \\t-]{0,3}([a-zµ]{1,12})\\b\\.?`, "i");
 // "7m12s" has no blank and no word boundary between its parts.
 const compactPart = new RegExp(`^${number}(ms|mo|[smhdw])(?=[\\d\\s.,;)"']|$)`, "i");
 const unknownPart = /^,? (?:and|&) \d{1,9} ?[a-z]/i;
+const halfPart = /^half an? ([a-z]{3,12})\b/i;
+/** ISO 8601: "PT1M30S". */
+const isoPart = /^P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,9})(?:\.\d{1,9})?S)?)?(?![\w:])/;
 const clockPart = /^(\d{1,3}):([0-5]\d):([0-5]\d)(?![\d:])/;
 const namedPart = new RegExp("^(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) ([a-z]{1,12})\\b", "i");
 const bareNumber = new RegExp(`^${number}(?![\\w:/-]|\\.\\d|[ \\t]{1,3}[a-z]{1,20}(?![a-z]*[-:=_]))`, "i");
@@ -41,8 +46,8 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
  * 30". Null if there is none, and for a span in a unit that is not known.
  */
 export function readDuration(text: string): number | null {
-  const [, unit, s, count] = keyed.exec(text) ?? [];
-  const told = Number(count) * (secondsOf.get((unit ?? s ?? "").toLowerCase()) ?? 1);
+  const [, unit, s, digits] = keyed.exec(text) ?? [];
+  const told = Number(digits) * (secondsOf.get((unit ?? s ?? "").toLowerCase()) ?? 1);
   if (told < unixNow) return told;
   for (const found of text.matchAll(trigger)) {
     const rest = text.slice(found.index + found[0].length, found.index + found[0].length + 128);
@@ -53,19 +58,27 @@ export function readDuration(text: string): number | null {
     const seconds = sumParts(before);
     if (seconds !== null) return seconds;
   }
-  return null;
+  return readForeignSpan(text);
 }
 
 /** @param single whether "a" or "an" stands before it */
 function readSpan(text: string, single: boolean): number | null {
   const unit = single ? secondsOf.get(/^[a-z]{3,12}\b/i.exec(text)?.[0].toLowerCase() ?? "") : undefined;
   if (unit !== undefined) return unit;
+  const half = secondsOf.get(halfPart.exec(text)?.[1]?.toLowerCase() ?? "");
+  if (half !== undefined) return half / 2;
+  const iso = /^PT?\d/.test(text) ? isoPart.exec(text) : null;
+  if (iso) return [86_400, 3600, 60, 1].reduce((sum, unit, at) => sum + Number(iso[at + 1] ?? 0) * unit, 0);
   const [, hours, minutes, seconds] = clockPart.exec(text) ?? [];
   if (hours !== undefined) return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
-  const [, count = "", named = ""] = namedPart.exec(text) ?? [];
+  const [, word = "", named = ""] = namedPart.exec(text) ?? [];
   const inUnits = secondsOf.get(named.toLowerCase());
-  if (inUnits !== undefined) return (words.indexOf(count.toLowerCase()) + 1) * inUnits;
+  if (inUnits !== undefined) return (words.indexOf(word.toLowerCase()) + 1) * inUnits;
   return sumParts(text);
+}
+
+function count(digits = ""): number {
+  return Number(digits.replaceAll(",", ""));
 }
 
 function sumParts(text: string): number | null {
@@ -75,7 +88,7 @@ function sumParts(text: string): number | null {
     const found = compactPart.exec(rest) ?? part.exec(rest);
     const unit = secondsOf.get(found?.[2]?.toLowerCase() ?? "");
     if (!found || unit === undefined) return unknownPart.test(rest) ? null : sum;
-    sum = (sum ?? 0) + Number(found[1]) * unit;
+    sum = (sum ?? 0) + count(found[1]) * unit;
     rest = rest.slice(found[0].length);
   }
 }
@@ -87,7 +100,7 @@ function sumParts(text: string): number | null {
 function readBareSeconds({ groups }: RegExpExecArray, rest: string): number | null {
   if (groups?.["after"] === undefined && groups?.["proto"] === undefined) return null;
   const found = bareNumber.exec(rest);
-  return found ? Number(found[1]) : null;
+  return found ? count(found[1]) : null;
 }
 
 function names(words: readonly string[], seconds: number): [string, number][] {

@@ -1,3 +1,5 @@
+import { foreignLimits } from "./foreign-limits.ts";
+
 // Every repeat below is bounded, and every text is cut before it is read, so matching stays linear in the text.
 
 /** Terms that name a limit in the output of a failure, whatever stands around them. */
@@ -22,7 +24,7 @@ export const limitTerms: readonly RegExp[] = [
   /(?:requests?|tokens?)[ _-]per[ _-](?:minute|hour|day|week|month)\b.{0,20}exceeded/i,
   /\busage (?:exceeded|exhausted|used up)|\bout of (?:\w{1,12} )?(?:usage|requests|messages|prompts)\b/i,
   /\bused (?:up )?all (?:of )?your (?:[\w-]{1,20} ){0,4}(?:usage|allowance|requests|messages|prompts)\b/i,
-  /使用上限|额度已|请求过于频繁|速率限制|(?:超出|超过|达到).{0,12}(?:限额|配额|上限)|レート制限/,
+  ...foreignLimits,
 ];
 
 /** Things that a request or a program can have too much of: no wait lifts such a limit. */

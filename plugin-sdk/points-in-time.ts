@@ -20,7 +20,7 @@ const dayMs = 86_400_000;
 
 // Every repeat below is bounded, so matching stays linear in the text.
 const trigger =
-  /(?<![a-z])(?:(?:quota)?resets?(?:at|on|time(?:stamp)?|date)?(?:_?ms)?|renews?|renewed|refreshes|restored|lifted|unlocks?|resumes?|retry(?:after)?|again|available|until|wait|back|access|(?:reached|exceeded|exhausted|hit)(?=\|)|(?=tomorrow(?:,| at)? \d))(?![a-z])|(?<=\btomorrow at )|将[在于]|リセット/gi;
+  /(?<![a-z])(?:(?:quota)?resets?(?:at|on|time(?:stamp)?|date)?(?:_?ms)?|renews?|renewed|refreshes|restored|lifted|unlocks?|resumes?|retry(?:after)?|again|available|until|wait|back|access|(?:reached|exceeded|exhausted|hit)(?=\|)|(?=tomorrow(?:,| at)? \d))(?![a-z])|(?<=\btomorrow at )|\b(?:cycle|period) ends(?![a-z])|(?<![a-zà-ÿ])(?:um|a las?|à|às|alle)(?= \d{1,2}:\d\d)|将[在于]|リセット/gi;
 const filler = new RegExp(
   "^(?:[-_\\s:=\"'|,]{0,4}(?:resets?|time|timestamp|date|again|after|at|on|until|is|will|be|available|restored|next|this" +
     "|from|by|around|about|approximately|or)(?![a-z])){0,6}[-_\\s:=\"'|(,]{0,4}",

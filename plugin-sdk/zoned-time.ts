@@ -64,7 +64,9 @@ export function readClock(text: string): ClockReading | null {
   const hour = Number(found[1] ?? found[5]);
   const minutes = Number(found[2] ?? found[6] ?? 0);
   const seconds = Number(found[3] ?? found[7] ?? 0);
-  if (minutes > 59 || seconds > 60 || (half ? hour < 1 || hour > 12 : hour > 23)) return null;
+  if (minutes > 59 || seconds > 60 || (half ? hour < 1 || hour > 12 : hour > 23 && !(hour === 24 && minutes === 0))) {
+    return null;
+  }
   return of(half ? (hour % 12) + (half === "p" ? 12 : 0) : hour, minutes, seconds);
 }
 

@@ -87,6 +87,19 @@ describe("RateLimitDetector.detect", () => {
     "got 429, retrying",
     "You have used up your weekly limit",
     "OpenAI: too_many_requests",
+    "Nutzungslimit erreicht. Wird um 18:00 Uhr zurückgesetzt.",
+    "Zu viele Anfragen",
+    "Límite de uso alcanzado",
+    "Has superado tu límite",
+    "Limite d'utilisation atteinte",
+    "Trop de requêtes, réessayez dans 5 minutes",
+    "Limite de uso atingido",
+    "Слишком много запросов",
+    "Превышен лимит запросов",
+    "사용 한도에 도달했습니다",
+    "利用上限に達しました",
+    "请求次数过多",
+    "您已达到使用限制",
   ])("sees %j", (text) => expect(detector.detect(text)).toBe(true));
 
   test.each([
@@ -172,6 +185,11 @@ describe("RateLimitDetector.detect", () => {
     "request body limit exceeded",
     "api context limit exceeded",
     "ENOSPC: disk limit reached",
+    "Kontextlimit erreicht",
+    "Límite de tokens alcanzado",
+    "已达到上下文长度上限",
+    "コンテキストの上限に達しました",
+    "Speicherlimit erreicht",
   ])("does not see %j", (text) => expect(detector.detect(text)).toBe(false));
 
   test("takes more patterns beside the default ones, and answers a global one the same each time", () => {
@@ -302,6 +320,29 @@ describe("RateLimitDetector.extractWaitTime", () => {
     ["resets in 1 day, 2 hours", 93_600],
     ["x-ratelimit-reset-after: 30", 30],
     ["x-ratelimit-reset-requests: 6m0s", 360],
+    ["Please retry your request after 45 seconds.", 45],
+    ["Please wait 1,200 seconds", 1200],
+    ["Retry after PT1M30S", 90],
+    ["resets in less than a minute", 60],
+    ["resets in under an hour", 3600],
+    ["resets in half an hour", 1800],
+    ['{"retryDelay":{"seconds":60}}', 60],
+    ["x-ratelimit-reset: 30", 30],
+    ["ratelimit-reset: 45", 45],
+    ["limit reached, resets at 24:00 UTC", 36_000],
+    ["Your limits reset when your monthly cycle ends on 12/15/2026", 1_504_800],
+    ["Versuchen Sie es in 5 Minuten erneut", 300],
+    ["Bitte in 1 Stunde und 30 Minuten erneut versuchen", 5400],
+    ["Wird um 18:00 Uhr zurückgesetzt", 14_400],
+    ["Inténtelo de nuevo en 5 minutos", 300],
+    ["Se restablece a las 18:00", 14_400],
+    ["réessayez dans 2 heures", 7200],
+    ["Повторите через 5 минут", 300],
+    ["3시간 후에 다시 시도하세요", 10_800],
+    ["3時間後にリセットされます", 10_800],
+    ["请在30秒后重试", 30],
+    ["请在 3 小时 5 分钟后再试", 11_100],
+    ["en 5 plátanos", null],
   ])("reads %j on a Friday", (text, seconds) => {
     const zone = process.env["TZ"];
     process.env["TZ"] = "UTC";
@@ -360,6 +401,10 @@ describe("RateLimitDetector.extractWaitTime", () => {
         "reset_reset_",
         "429",
         "   ",
+        "in 5 Minuten und ",
+        "límite de ",
+        "达到",
+        "PT1",
       ]
     ) {
       detector.extractWaitTime(part.repeat(1_000_000 / part.length));
