@@ -265,5 +265,6 @@ export {
 export { requestIn, type SchemaDialect } from "./output-schema.ts";
 export { isWords, jsonLineEvents, tooLargeLine } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
+export { workOf } from "./work-of.ts";
 export { SseReader } from "./sse-reader.ts";
 export { TextTail } from "./text-tail.ts";

@@ -9,6 +9,7 @@ import {
   textOf,
   type ToolKind,
   toolKinds,
+  workOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
 import { type CommandOutcome, CommandOutput } from "./command-output.ts";
@@ -32,6 +33,10 @@ interface Call extends ToolInput {
   agent: string | undefined;
   /** The tool's name, once the host knows the call. */
   tool: string | null;
+  /** Facts of the call when the host last got it. */
+  told: { work: ReturnType<typeof workOf>; isKnown: boolean } | null;
+  /** Its earlier ids for the host: each stands for less than what the call turned out to be. */
+  before: { id: string; tool: string }[];
   /** Output that came beside the content. */
   output: CommandOutput;
 }
@@ -74,8 +79,11 @@ export class ToolCalls {
     call.args = argumentsOf(update, habits.arguments_in_text === true) ?? call.args;
     call.output.take(fieldsOrNone(update["_meta"]));
     const status = call.fields["status"];
-    if (status === "completed" || status === "failed") return [...this.#open(call), ...this.#end(call)];
-    if (status !== "in_progress") return [];
+    if (status === "completed" || status === "failed") {
+      return [...this.#open(call), ...this.#turnedOut(call), ...this.#end(call)];
+    }
+    if (status !== "in_progress") return this.#turnedOut(call);
+    if (call.state === "open") return this.#turnedOut(call);
     if (isKnown(call)) return this.#open(call);
     if (call.state === "held") this.#wait(id, call);
     return [];
@@ -143,6 +151,8 @@ export class ToolCalls {
       args: undefined,
       state: "held",
       tool: null,
+      told: null,
+      before: [],
       output: new CommandOutput(),
     };
     this.#calls.set(id, call);
@@ -157,9 +167,32 @@ export class ToolCalls {
   #open(call: Call): AdapterEvent[] {
     if (call.state !== "held" && call.state !== "waiting") return [];
     call.state = "open";
+    return [this.#tell(call)];
+  }
+
+  #tell(call: Call): AdapterEvent {
     const tool = call.tool = toolOf(call.fields);
     const [kind, input] = [kindOf(call.fields), inputOf(call)];
-    return [{ type: "tool_call", call_id: call.id, tool, kind, input, ...agentOf(call) }];
+    call.told = { work: workOf({ tool, kind, input }), isKnown: isKnown(call) };
+    return { type: "tool_call", call_id: call.id, tool, kind, input, ...agentOf(call) };
+  }
+
+  /**
+   * A call that was told as reading, or as nothing known, and turns out to be an edit or a command is told as another one:
+   * a yes to the first is none to that. An input that comes later than the call is told as well.
+   */
+  #turnedOut(call: Call): AdapterEvent[] {
+    const { told, tool } = call;
+    if (told === null || tool === null || call.state !== "open") return [];
+    const now = workOf({ tool: toolOf(call.fields), kind: kindOf(call.fields), input: inputOf(call) });
+    if (now !== null && now !== told.work && told.work !== "execute") {
+      call.before.push({ id: call.id, tool });
+      call.id = `${call.id}~${call.before.length}`;
+      return [this.#tell(call)];
+    }
+    if (told.isKnown || call.args === undefined) return [];
+    told.isKnown = true;
+    return [{ type: "progress", message: `The input of ${tool}: ${shortText(call.args)}`, ...agentOf(call) }];
   }
 
   #end(call: Call): AdapterEvent[] {
@@ -175,7 +208,14 @@ export class ToolCalls {
       duration_ms: null,
       ...agentOf(call),
     };
-    return success ? [result, ...changesOf(fields).map((change) => ({ ...change, ...agentOf(call) }))] : [result];
+    const before = call.before.map((one): AdapterEvent => ({
+      ...result,
+      call_id: one.id,
+      tool: one.tool,
+      output: null,
+    }));
+    if (!success) return [...before, result];
+    return [...before, result, ...changesOf(fields).map((change) => ({ ...change, ...agentOf(call) }))];
   }
 
   /** Outcome of the command that the host ran for this call. */
@@ -183,6 +223,10 @@ export class ToolCalls {
     const ids = objectsOf(content).flatMap(({ terminalId }) => textOf(terminalId) ?? []);
     return ids.map(this.#findOutcome).findLast((outcome) => outcome !== undefined);
   }
+}
+
+function shortText(args: unknown): string {
+  return (typeof args === "string" ? args : JSON.stringify(args)).slice(0, 4096);
 }
 
 function agentOf({ agent }: Call): { agent_id?: string } {

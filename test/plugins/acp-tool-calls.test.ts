@@ -109,6 +109,47 @@ describe("a call that runs before its input is known", () => {
   });
 });
 
+describe("a call that turns out to be other work than was told", () => {
+  const begun = { status: "in_progress", title: "Look", kind: "read", rawInput: { path: "a" } };
+  const command = { kind: "execute", title: "rm x", rawInput: { command: "rm x" } };
+  const other = { type: "tool_call", call_id: "1~1", kind: "execute", input: { command: "rm x" } };
+
+  test("is another call, with a result of its own", () => {
+    const told = events([begun, command, { status: "completed", content: [text("ok")] }]);
+    expect(told).toMatchObject([
+      { type: "tool_call", call_id: "1", kind: "read" },
+      other,
+      { type: "tool_result", call_id: "1", tool: "read", output: null, success: true },
+      { type: "tool_result", call_id: "1~1", tool: "execute", output: "ok", success: true },
+    ]);
+  });
+
+  test("is one as well when that comes with its end, and a request for permission is about the newer one", () => {
+    expect(events([begun, { ...command, status: "completed" }]).map(({ type }) => type)).toEqual([
+      "tool_call",
+      "tool_call",
+      "tool_result",
+      "tool_result",
+    ]);
+    expect(asked([begun], command)).toMatchObject({ kind: "execute", call_id: "1~1" });
+  });
+
+  test("is the same one where it is no heavier, and an input that came late is told", () => {
+    const late = (update: JsonFields) => {
+      const calls = new ToolCalls(() => undefined);
+      calls.take({ toolCallId: "1", status: "in_progress", kind: "fetch", title: "Fetch" }, {});
+      return [...calls.open("1"), ...calls.take({ toolCallId: "1", ...update }, {}) ?? []];
+    };
+    expect(late({ rawInput: { url: "http://x" } }).slice(1)).toEqual([
+      { type: "progress", message: 'The input of fetch: {"url":"http://x"}' },
+    ]);
+    expect(late({ kind: "other", rawInput: { command: "rm x" } }).slice(1)).toMatchObject([
+      { type: "tool_call", call_id: "1~1", input: { command: "rm x" } },
+    ]);
+    expect(events([{ ...begun, ...command }, { kind: "edit", rawInput: { path: "a" } }])).toHaveLength(1);
+  });
+});
+
 describe("a request for permission shows what it is about", () => {
   test.each<[string, JsonFields[], JsonFields, JsonFields]>([
     [
