@@ -38,16 +38,18 @@ export class PermissionRequests {
     // Nothing could tell to which of two requests with one id an answer belongs: both get a no.
     const withdrawn = this.withdraw(message["id"]);
     const isTwice = withdrawn.length > 0;
-    const events = isTwice ? null : read(message);
+    const isAnswerable = ["string", "number"].includes(typeof message["id"]);
+    const events = isTwice || !isAnswerable ? null : read(message);
     if (events !== null) {
       this.#answers.begin(permissionId(message["id"]));
       return events;
     }
     const why = isTwice ? "another one with its id was open" : "it cannot be understood";
+    const what = isAnswerable ? `was denied: ${why}` : "has no id, so no answer can reach the agent";
     return [
       ...withdrawn,
       { type: "unparsed", data: message },
-      { type: "progress", message: `A request of the agent for permission was denied: ${why}.` },
+      { type: "progress", message: `A request of the agent for permission ${what}.` },
     ];
   }
 
@@ -77,9 +79,10 @@ export class PermissionRequests {
   }
 }
 
-/** The option of a request for permission that says no; undefined where it offers none. */
+/** The option of a request for permission that says no, and nothing else; undefined where it offers none. */
 function refusalIn({ options }: JsonFields): string | undefined {
-  const offered = objectsOf(options);
+  const all = objectsOf(options);
+  const offered = all.filter(({ optionId }) => all.filter((one) => one["optionId"] === optionId).length === 1);
   const [once] = ["reject_once", "reject_always"].flatMap((kind) =>
     offered.filter((option) => option["kind"] === kind)
   );

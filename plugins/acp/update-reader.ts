@@ -279,7 +279,9 @@ export class UpdateReader {
     const shown = fieldsOf(params?.["toolCall"]);
     const options = objectsOf(params?.["options"]).flatMap(optionOf).slice(0, 32);
     const origin = textOf(params?.["sessionId"]);
-    if (!shown || options.length === 0 || origin === undefined || this.#session === null) return null;
+    // Of two answers with one id, the agent may take either.
+    const isClear = options.length > 0 && new Set(options.map((option) => option.id)).size === options.length;
+    if (!shown || !isClear || origin === undefined || this.#session === null) return null;
     const call = origin === this.#session ? shown : callOf(origin, shown);
     const child = origin === this.#session ? this.#parentOf(shown) ?? null : origin;
     const id = textOf(call["toolCallId"]);

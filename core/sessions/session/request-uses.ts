@@ -43,9 +43,13 @@ export class RequestUses {
     const { request_id, call_id } = event;
     const before = this.#newest.get(request_id);
     const bytes = limits === undefined ? 0 : encoder.encode(JSON.stringify(event)).byteLength;
+    const options = event.type === "question" ? [] : event.options.map(({ id }) => id);
     const isKnown = isReplayed && this.#used.has(streamId);
-    const problem = isKnown ? "its request_id was used before" : this.#conflict(before?.use) ??
-      this.#overLimit(bytes, limits);
+    const problem = isKnown
+      ? "its request_id was used before"
+      : new Set(options).size < options.length
+      ? "two of its options have one id"
+      : this.#conflict(before?.use) ?? this.#overLimit(bytes, limits);
     if (problem !== null) {
       if (before !== undefined) before.isRefused = true;
       return { problem };

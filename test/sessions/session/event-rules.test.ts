@@ -19,6 +19,10 @@ const ask = (request_id: string): AdapterEvent => ({
   title: "May I?",
   options: [{ id: "yes", label: "Yes", kind: "allow_once" }],
 });
+const twoAlike = (event: AdapterEvent): AdapterEvent => ({
+  ...event,
+  options: ["allow_once", "reject_once"].map((kind) => ({ id: "a", label: kind, kind })),
+} as AdapterEvent);
 const question = (request_id: string): AdapterEvent => ({ type: "question", request_id, question: "Which?" });
 const say = (data: string, stream: "stdout" | "stderr" = "stdout"): AdapterEvent => ({ type: "output", stream, data });
 const done = (files_changed: string[] = []): AdapterEvent => ({
@@ -87,6 +91,12 @@ describe("EventRules", () => {
     rules.accept(answer("a"));
     expect(rules.accept(call("a")).type).toBe("unparsed");
     expect(rules.toolCalls).toBe(1);
+  });
+
+  test("a request of which two answers have one id is refused: a no could be read as a yes", () => {
+    const rules = new EventRules();
+    expect(rules.accept(twoAlike(ask("r"))).type).toBe("unparsed");
+    expect(rules.answeredBy("r")).toBeNull();
   });
 
   test("a request's id that is used again is a new request, with an answer of its own", () => {
