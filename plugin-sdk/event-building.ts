@@ -172,7 +172,7 @@ function path(value: unknown): string | undefined {
 }
 
 function currency(value: unknown): string | undefined {
-  const found = text(value);
+  const found = text(value)?.toUpperCase();
   return found !== undefined && new RegExp(currencyPattern).test(found) ? found : undefined;
 }
 

@@ -89,8 +89,8 @@ function totalOf({ tokens_in, tokens_out }: Figures): number {
 function costOf({ cost }: JsonFields): Cost | null {
   const { amount, currency } = fieldsOrNone(cost);
   const spent = numberOf(amount);
-  if (!spent || typeof currency !== "string" || currency.length !== 3) return null;
-  return { cost: rounded(spent), currency };
+  if (!spent || typeof currency !== "string" || !/^[a-z]{3}$/i.test(currency)) return null;
+  return { cost: rounded(spent), currency: currency.toUpperCase() };
 }
 
 /** To a thousandth of a millionth: sums show how floating point adds. */

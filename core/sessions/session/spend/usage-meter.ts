@@ -25,9 +25,7 @@ export class UsageMeter {
   #model: string | null = null;
   #final: CompletedEvent | null = null;
 
-  /**
-   * Begins an attempt: reports for the whole agent session count for this attempt and are added to the earlier ones.
-   */
+  /** Begins an attempt: reports for the whole session count for it alone, and are added to those before. */
   begin(access: AgentAccess): void {
     if (this.#access) {
       this.#tokensBefore = this.#saidTokens;
@@ -36,11 +34,8 @@ export class UsageMeter {
     }
     this.#access = access;
     this.#callsBefore = this.#wire.calls;
-    this.#whole = null;
-    this.#turns = null;
-    this.#currency = null;
-    this.#model = null;
-    this.#final = null;
+    [this.#whole, this.#turns, this.#final] = [null, null, null];
+    [this.#currency, this.#model] = [null, null];
   }
 
   /**
@@ -306,14 +301,15 @@ function add(a: Totals, b: Totals): Totals {
   };
 }
 
-/** The figures of a report, filled up with those of another that knows more. */
+/** The figures of a report, filled up with those of another that knows more: a total does not fall to zero. */
 function known(report: Totals, other: Totals): Totals {
-  const { cost, currency, mixed } = report.cost === null && !report.mixed ? other : report;
+  const isPaid = report.cost || report.mixed || (report.cost === 0 && !other.cost);
+  const { cost, currency, mixed } = isPaid ? report : other;
   return {
     ...report,
-    tokens_in: report.tokens_in ?? other.tokens_in,
-    tokens_out: report.tokens_out ?? other.tokens_out,
-    tokens_cached: report.tokens_cached ?? other.tokens_cached,
+    tokens_in: report.tokens_in || (other.tokens_in ?? report.tokens_in),
+    tokens_out: report.tokens_out || (other.tokens_out ?? report.tokens_out),
+    tokens_cached: report.tokens_cached || (other.tokens_cached ?? report.tokens_cached),
     cost,
     currency,
     mixed,

@@ -26,6 +26,17 @@ describe("UsageMeter", () => {
     });
   });
 
+  test("a session's totals do not fall to zero, and zero is told where nothing else was", () => {
+    const meter = new UsageMeter();
+    meter.take(usage("session", { tokens_in: 0, tokens_out: 0, cost: 0 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 0, cost: 0 });
+    meter.take(usage("session", { tokens_in: 9, tokens_out: 0, cost: 0.01 }));
+    meter.take(usage("session", { tokens_in: 0, tokens_out: 0, cost: 0 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 9, tokens_out: 0, cost: 0.01 });
+    meter.take(usage("session", { tokens_in: 10, cost: 0.009 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 10, cost: 0.009 });
+  });
+
   test("figures that leave calls out say so, also after whole ones and in the next attempt", () => {
     const meter = new UsageMeter();
     meter.take(usage("turn", { tokens_in: 5 }));
