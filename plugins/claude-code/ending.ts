@@ -19,10 +19,24 @@ interface Seen {
 }
 
 /** Meaning of the program's own word for a failure: a code of the host or a word of this adapter. */
-type FailureCode = ErrorCode | "refused" | "context_overflow" | "max_turns" | "max_budget" | "agent_error";
+type FailureCode =
+  | ErrorCode
+  | "refused"
+  | "output_limit"
+  | "context_overflow"
+  | "max_turns"
+  | "max_budget"
+  | "agent_error";
 
 const limits = new RateLimitDetector();
 const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
+
+/** Reasons for which the model stops before its answer is whole. */
+const stops: Readonly<Record<string, [code: FailureCode, message: string]>> = {
+  max_tokens: ["output_limit", "The answer was cut at the model's limit of tokens."],
+  model_context_window_exceeded: ["context_overflow", "The answer was cut: the model's context is full."],
+  pause_turn: ["unavailable", "The agent's turn broke off: its model paused and did not go on."],
+};
 
 /** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
 export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
@@ -38,6 +52,11 @@ export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
   if (result["is_error"] !== true && result["subtype"] === "success" && cut) {
     const message = "The agent's turn broke off in the middle: it called a tool and never went on.";
     return [usage, { type: "error", code: "unavailable", message, recoverable: true }];
+  }
+  const stop = stops[String(result["stop_reason"])];
+  if (result["is_error"] !== true && result["subtype"] === "success" && stop !== undefined) {
+    const [code, message] = stop;
+    return [usage, { type: "error", code, message, recoverable: retryable.includes(code) }];
   }
   if (result["is_error"] !== true && result["subtype"] === "success" && !refused) {
     const files_changed = [...seen.filesChanged];

@@ -118,7 +118,7 @@ export class StreamParser {
   }
 
   #control(message: JsonFields): AdapterEvent[] | null {
-    const helper = this.#helpers.ofTask(fieldsOf(message["request"])?.["agent_id"]);
+    const helper = this.#helpers.ofRequest(fieldsOf(message["request"]) ?? {});
     const events = this.control.take(message);
     return events && ofHelper(helper, events);
   }

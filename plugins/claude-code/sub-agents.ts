@@ -29,18 +29,21 @@ export class HelperAgents {
   readonly #helpers = new Map<string, Helper>();
   /** The helper of each task. */
   readonly #ofTask = new Map<string, string>();
+  /** The helper that made a call. */
+  readonly #ofCall = new Map<string, string>();
 
   /** Notes a block that calls for a helper. @param parent the helper that calls */
   called(block: JsonFields, parent: string | undefined): void {
     const id = textOf(block["id"]);
+    if (id !== undefined && parent !== undefined && this.#ofCall.size < maxKept) this.#ofCall.set(id, parent);
     if (id === undefined || !tools.includes(block["name"]) || this.#helpers.size >= maxKept) return;
     const input = fieldsOf(block["input"]) ?? {};
     this.#helpers.set(id, { ...describe(input), parent, isStarted: false, isAsync: false });
   }
 
-  /** Returns the helper that a task is, for the program's own id of it. */
-  ofTask(taskId: unknown): string | undefined {
-    return this.#ofTask.get(textOf(taskId) ?? "");
+  /** Returns the helper that asks: by the program's own id of its task, or by the call that it asks about. */
+  ofRequest({ agent_id, tool_use_id }: JsonFields): string | undefined {
+    return this.#ofTask.get(textOf(agent_id) ?? "") ?? this.#ofCall.get(textOf(tool_use_id) ?? "");
   }
 
   /** The helper of a call works; returns its start, once. */

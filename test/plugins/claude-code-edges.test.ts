@@ -82,6 +82,14 @@ describe("Claude Code", () => {
     expect(events.filter(({ type }) => type === "usage")).toMatchObject([{ cost: 0.01 }]);
   });
 
+  test.each([
+    ["max_tokens", "output_limit"],
+    ["model_context_window_exceeded", "context_overflow"],
+    ["pause_turn", "unavailable"],
+  ])("an answer that the model stopped for %s is not whole", (stop_reason, code) => {
+    expect(parse(result({ result: "half", stop_reason })).at(-1)).toMatchObject({ type: "error", code });
+  });
+
   test.each<[string, string]>([
     ["You've hit your limit · resets 8pm (America/Indianapolis)", "rate_limit"],
     ["Claude AI usage limit reached|4000000000", "rate_limit"],

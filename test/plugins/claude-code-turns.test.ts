@@ -265,16 +265,18 @@ test("claude-code names its helper agents, and ends each once", async () => {
   const by = { parent_tool_use_id: "h", agent_id: "k" };
   const input = { subagent_type: "general", prompt: "Look." };
   const begun = { ...task, subtype: "task_started", task_type: "local_agent" };
-  const asked = { subtype: "can_use_tool", tool_name: "Bash", input: {}, tool_use_id: "t", agent_id: "k" };
+  const asked = { subtype: "can_use_tool", tool_name: "Bash", input: {}, tool_use_id: "t" };
   const over = { ...task, subtype: "task_notification", status: "completed", summary: "seen" };
   const usage = { input_tokens: 5, output_tokens: 2, cache_read_input_tokens: 1 };
-  for (const isAsync of [false, true]) {
+  // A version that does not name the task of a request names the call that it is about.
+  for (const [isAsync, agent_id] of [[false, "k"], [true, "k"], [true, undefined]] as const) {
     const ends = { tool_use_result: isAsync ? { isAsync } : { content: [{ type: "text", text: "seen" }], usage } };
     const run = await play(undefined, (name, uuid, print) => {
       if (name !== "one") return;
       print(...queued(uuid), started(uuid), init, call("h", "Agent", input), { ...begun, is_backgrounded: isAsync });
       if (isAsync) print(answered("h", ends));
-      print({ ...call("t"), ...by }, { type: "control_request", request_id: "q", request: asked });
+      const request = { ...asked, agent_id };
+      print({ ...call("t"), ...by }, { type: "control_request", request_id: "q", request });
       print({ ...answered("t"), ...by }, { ...said("found"), ...by }, over);
       if (!isAsync) print(answered("h", ends));
       print(said("a"), result("a"), completed(uuid));
@@ -284,7 +286,7 @@ test("claude-code names its helper agents, and ends each once", async () => {
     expect(ofAgent).toMatchObject([
       { type: "agent_started", agent_id: "h", call_id: "h", name: "general", prompt: "Look." },
       { type: "tool_call", call_id: "t" },
-      { type: "permission_request", call_id: "t" },
+      { type: "permission_request", call_id: "t", agent_id: "h" },
       { type: "tool_result", call_id: "t" },
       { type: "progress", message: "found" },
       isAsync ? told : { ...told, usage: { tokens_in: 6, tokens_out: 2, tokens_cached: 1, cost: null } },
