@@ -102,10 +102,12 @@ export class JsonRpcPeer {
     return sent;
   }
 
-  #settle({ id, result, error }: JsonFields): void {
-    const waiting = this.#waiting.get(id as Id);
+  #settle({ id: said, result, error }: JsonFields): void {
+    // Some agents give the number of a request back as a text.
+    const id = typeof said === "string" && /^\d{1,15}$/.test(said) ? Number(said) : said as Id;
+    const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
-    this.#waiting.delete(id as Id);
+    this.#waiting.delete(id);
     const failure = fieldsOf(error);
     if (failure === null) return waiting.resolve(result);
     const code = typeof failure["code"] === "number" ? failure["code"] : rpcCodes.internal;

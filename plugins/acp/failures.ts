@@ -61,7 +61,10 @@ export function failureOf({ code, message, data }: AgentFailure, habits: Habits 
 
 /** Returns the error of a turn that did not end normally; null for one that did. */
 export function failureOfStop(reason: unknown, { rejected }: { rejected: boolean }): ErrorEvent | null {
-  switch (reason) {
+  const said = typeof reason === "string" ? reason.toLowerCase().replaceAll("-", "_") : null;
+  switch (said) {
+    case null:
+      return error("fatal", "The agent ended its turn without saying why.");
     case "end_turn":
       return null;
     case "max_tokens":
@@ -76,7 +79,7 @@ export function failureOfStop(reason: unknown, { rejected }: { rejected: boolean
     default:
       return error(
         "fatal",
-        `The agent ended its turn for a reason that is not known: ${String(reason).slice(0, 100)}.`,
+        `The agent ended its turn for a reason that is not known: ${said.slice(0, 100)}.`,
       );
   }
 }

@@ -29,6 +29,14 @@ describe("a JSON-RPC peer", () => {
     await expect(asked[1]).rejects.toMatchObject({ code: 429, message: "Slow down", data: { of: 1 } });
   });
 
+  test("takes the number of a request that comes back as a text, and no other text", async () => {
+    const { connection } = open();
+    const asked = connection.request("a", {});
+    for (const id of ["", "0x0", "-0", "a", "00000000000000000000"]) connection.receive({ id, result: id });
+    connection.receive({ id: "0", result: "right" });
+    expect(await asked).toBe("right");
+  });
+
   test("fails what waits when the agent is gone, and what comes later", async () => {
     const { sent, connection, flushed } = open();
     const asked = connection.request("a", {});

@@ -105,11 +105,15 @@ describe("a turn that failed is not completed, whatever its stop reason", () => 
       "unavailable",
       true,
     ],
+    ["a stop reason that is not there", { updates: [say("Hi")], answer: { stopReason: undefined } }, "fatal", false],
+    ["a stop reason that is not known", { updates: [say("Hi")], answer: { stopReason: "paused" } }, "fatal", false],
+    ["a refusal in capitals", { updates: [say("Hi")], answer: { stopReason: "REFUSAL" } }, "refused", false],
     ["kimi, silent after a tool", { name: "Kimi Code CLI", updates: [say("I will."), used] }, "unavailable", true],
   ])("%s", (_name, turn, code, recoverable) => {
     const last = play(turn).at(-1);
     expect(last).toMatchObject({ type: "error", code, recoverable });
     expect(last).toHaveProperty("message", expect.stringMatching(/\w/));
+    expect(JSON.stringify(last)).not.toContain("undefined");
   });
 });
 
@@ -138,6 +142,7 @@ test.each([
 describe("a turn that went well is completed", () => {
   test.each<[string, Turn]>([
     ["words alone", { updates: [say("done")] }],
+    ["a stop reason in another spelling", { updates: [say("done")], answer: { stopReason: "END-TURN" } }],
     ["a tool alone", { updates: [used] }],
     ["a plan alone", { updates: [{ sessionUpdate: "plan", entries: [] }] }],
     ["tokens alone", { answer: { usage } }],
@@ -200,6 +205,18 @@ test("measurements that gemini prints on its error output are dropped, and no ot
   expect(agent.isNoise("[STARTUP] Phase 'cli_startup' was started but never ended.")).toBe(true);
   expect(agent.isNoise("Error: [STARTUP] failed")).toBe(false);
 });
+
+test.each([["eur", "EUR"], ["USD", "USD"], ["credits", undefined], ["12$", undefined]])(
+  "a cost in %j is one in %j, and takes no tokens away",
+  (told, currency) => {
+    const cost = { sessionUpdate: "usage_update", used: 1, size: 9, cost: { amount: 0.25, currency: told } };
+    const events = play({ updates: [say("x"), cost], answer: { usage } });
+    const last = events.findLast(({ type }) => type === "usage");
+    expect(last).toMatchObject({ tokens_in: 5, cost: currency === undefined ? null : 0.25 });
+    expect(last).toHaveProperty("tokens_out", 2);
+    expect(currency === undefined || JSON.stringify(last).includes(currency)).toBe(true);
+  },
+);
 
 describe("the usage of a turn", () => {
   const usages = (turn: Turn): unknown[] => play(turn).filter(({ type }) => type === "usage");
