@@ -13,7 +13,7 @@ import { BackgroundTasks } from "./background-tasks.ts";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
 import { GivenPrompts } from "./given-prompts.ts";
-import { HelperAgents, ofHelper } from "./sub-agents.ts";
+import { HelperAgents, namedFor, ofHelper } from "./sub-agents.ts";
 import { McpServerStates } from "./mcp-server-states.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
@@ -120,7 +120,7 @@ export class StreamParser {
   #control(message: JsonFields): AdapterEvent[] | null {
     const helper = this.#helpers.ofRequest(fieldsOf(message["request"]) ?? {});
     const events = this.control.take(message);
-    return events && ofHelper(helper, events);
+    return events && ofHelper(helper, namedFor(this.#helpers.nameOf(helper), events));
   }
 
   #result(message: JsonFields): AdapterEvent[] {

@@ -46,6 +46,11 @@ export class HelperAgents {
     return this.#ofTask.get(textOf(agent_id) ?? "") ?? this.#ofCall.get(textOf(tool_use_id) ?? "");
   }
 
+  /** Returns the name of a helper; undefined for none. */
+  nameOf(callId: string | undefined): string | undefined {
+    return callId === undefined ? undefined : this.#helpers.get(callId)?.name ?? "helper";
+  }
+
   /** The helper of a call works; returns its start, once. */
   works(callId: string): AdapterEvent[] {
     const helper = this.#helpers.get(callId) ??
@@ -102,6 +107,15 @@ export class HelperAgents {
     // A call that was refused began none.
     return isStarted ? [{ type: "agent_ended", agent_id: callId, ...facts }] : [];
   }
+}
+
+/** Returns a helper's requests with its name, and the other events as they are. */
+export function namedFor(name: string | undefined, events: readonly AdapterEvent[]): AdapterEvent[] {
+  const of = (text: string): string => name === undefined ? text : `[sub-agent ${name}] ${text}`;
+  return events.map((event) => {
+    if (event.type === "permission_request") return { ...event, title: of(event.title).slice(0, 1024) };
+    return event.type === "question" ? { ...event, question: of(event.question) } : event;
+  });
 }
 
 /** Returns the events as those of a helper. */

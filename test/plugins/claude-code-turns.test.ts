@@ -286,7 +286,7 @@ test("claude-code names its helper agents, and ends each once", async () => {
     expect(ofAgent).toMatchObject([
       { type: "agent_started", agent_id: "h", call_id: "h", name: "general", prompt: "Look." },
       { type: "tool_call", call_id: "t" },
-      { type: "permission_request", call_id: "t", agent_id: "h" },
+      { type: "permission_request", call_id: "t", agent_id: "h", title: "[sub-agent general] Bash" },
       { type: "tool_result", call_id: "t" },
       { type: "progress", message: "found" },
       isAsync ? told : { ...told, usage: { tokens_in: 6, tokens_out: 2, tokens_cached: 1, cost: null } },

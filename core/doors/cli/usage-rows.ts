@@ -12,10 +12,11 @@ export interface DayUsage {
   partial: number;
   /** Requests to models that the host counted, since it holds the key; null where it does not. */
   requests: number | null;
-  tokens_in: number;
-  tokens_out: number;
+  /** Null where no agent told them. */
+  tokens_in: number | null;
+  tokens_out: number | null;
   /** The part of `tokens_in` that came from a cache, as far as agents told it. */
-  tokens_cached: number;
+  tokens_cached: number | null;
   /** Sessions whose cost is not known, whatever is known of their tokens. */
   no_cost: number;
   /** By currency; empty where no cost is known. */
@@ -28,7 +29,7 @@ export interface DayUsage {
 export function addUsage(rows: readonly UsageRow[]): DayUsage[] {
   const days = new Map<string, DayUsage>();
   for (const row of rows) {
-    const { day, adapter_id, sessions, tokens_in, tokens_out, tokens_cached, cost, currency, basis, requests } = row;
+    const { day, adapter_id, sessions, tokens_in, tokens_out, cost, currency, basis } = row;
     const key = `${day} ${adapter_id}`;
     const sum = days.get(key) ?? { ...noUsage(), day, adapter_id };
     days.set(key, sum);
@@ -36,16 +37,22 @@ export function addUsage(rows: readonly UsageRow[]): DayUsage[] {
     if (tokens_in === null && tokens_out === null && cost === null) sum.unknown += sessions;
     if (costKind(row) === "unknown") sum.no_cost += sessions;
     sum.partial += row.partial;
-    if (requests !== null) sum.requests = (sum.requests ?? 0) + requests;
-    sum.tokens_in += tokens_in ?? 0;
-    sum.tokens_out += tokens_out ?? 0;
-    sum.tokens_cached += tokens_cached ?? 0;
+    addTold(sum, row);
     if (cost === null || currency === null) continue;
     sum.cost[currency] = (sum.cost[currency] ?? 0) + cost;
     sum.estimated ||= basis === "estimated";
   }
   return [...days.values()];
 }
+
+/** Adds the figures of which each may be unknown. */
+export function addTold(sum: Told, more: Told): void {
+  for (const name of ["requests", "tokens_in", "tokens_out", "tokens_cached"] as const) {
+    if (more[name] !== null) sum[name] = (sum[name] ?? 0) + more[name];
+  }
+}
+
+type Told = Pick<DayUsage, "requests" | "tokens_in" | "tokens_out" | "tokens_cached">;
 
 /** Totals before anything is added to them. */
 export function noUsage(): DayUsage {
@@ -57,9 +64,9 @@ export function noUsage(): DayUsage {
     no_cost: 0,
     partial: 0,
     requests: null,
-    tokens_in: 0,
-    tokens_out: 0,
-    tokens_cached: 0,
+    tokens_in: null,
+    tokens_out: null,
+    tokens_cached: null,
     cost: {},
     estimated: false,
   };

@@ -45,9 +45,9 @@ test("rows are joined by day and adapter, each currency for itself, and what is 
     { ...row, day: "2026-05-02", cost: null, currency: null },
   ];
   const zero = {
-    tokens_in: 0,
-    tokens_out: 0,
-    tokens_cached: 0,
+    tokens_in: null,
+    tokens_out: null,
+    tokens_cached: null,
     cost: {},
     estimated: false,
     unknown: 0,

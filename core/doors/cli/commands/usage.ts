@@ -8,7 +8,7 @@ import { formatCost } from "../../../../plugin-sdk/currency.ts";
 import { formatCount, plural } from "../render/quantities.ts";
 import type { Cell } from "../render/table.ts";
 import { tableText } from "../show-session.ts";
-import { addUsage, type DayUsage, noUsage } from "../usage-rows.ts";
+import { addTold, addUsage, type DayUsage, noUsage } from "../usage-rows.ts";
 import { whileWaiting } from "../while-waiting.ts";
 
 /** `bulkhead usage`. */
@@ -52,7 +52,7 @@ function cells(
 ): Cell[] {
   const costs = Object.entries(cost).map(([currency, amount]) => formatCost(amount, currency)).join(" + ");
   // Not 0: of none of these sessions the agent told a figure.
-  const known = (count: number) => unknown === sessions ? "-" : formatCount(count);
+  const known = (count: number | null) => count === null ? "-" : formatCount(count);
   const note = [
     ...(requests === null ? [] : [plural(requests, "request")]),
     ...(unknown === 0 ? [] : [`${formatCount(unknown)} not reported`]),
@@ -75,15 +75,11 @@ function cells(
 function totalOf(rows: readonly DayUsage[]): DayUsage {
   const total = noUsage();
   for (const row of rows) {
-    for (
-      const name of ["sessions", "unknown", "no_cost", "partial", "tokens_in", "tokens_out", "tokens_cached"] as const
-    ) {
-      total[name] += row[name];
-    }
+    for (const name of ["sessions", "unknown", "no_cost", "partial"] as const) total[name] += row[name];
+    addTold(total, row);
     for (const [currency, amount] of Object.entries(row.cost)) {
       total.cost[currency] = (total.cost[currency] ?? 0) + amount;
     }
-    if (row.requests !== null) total.requests = (total.requests ?? 0) + row.requests;
     total.estimated ||= row.estimated;
   }
   return total;
