@@ -144,11 +144,10 @@ export class ThreadReader {
     }
     const before = failure === null ? [] : [passed(failure.message)];
     if (status !== "completed") {
-      return [
-        ...before,
-        ...this.#closeCalls(),
-        { type: "error", code: "interrupted", message: "The turn was stopped.", recoverable: false },
-      ];
+      const [code, message] = status === "interrupted"
+        ? ["interrupted", "The turn was stopped."]
+        : ["fatal", `Codex ended its turn in a state that is not known: ${textOf(status)?.slice(0, 100) ?? "none"}.`];
+      return [...before, ...this.#closeCalls(), { type: "error", code, message, recoverable: false }];
     }
     return [...before, {
       type: "completed",

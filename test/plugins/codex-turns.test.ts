@@ -19,6 +19,16 @@ function typesOf(events: readonly AdapterEvent[]): string[] {
   return events.map(({ type }) => type);
 }
 
+test.each([["interrupted", "interrupted"], ["paused", "fatal"], [undefined, "fatal"]])(
+  "a turn that ends with the status %s is %s",
+  async (status, code) => {
+    const { last } = await runServer(
+      server((id) => [item({ type: "agentMessage", text: "Hi" }), over(id, { status })]),
+    );
+    expect(last).toMatchObject({ type: "error", code, message: expect.not.stringContaining("undefined") });
+  },
+);
+
 describe("permission", () => {
   const command = item({ id: "c", type: "commandExecution", command: "rm x" }, "started");
   const ask = (method: string, params: object) => ({ id: 7, method, params: { threadId: "thread", ...params } });

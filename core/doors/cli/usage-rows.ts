@@ -56,18 +56,6 @@ type Told = Pick<DayUsage, "requests" | "tokens_in" | "tokens_out" | "tokens_cac
 
 /** Totals before anything is added to them. */
 export function noUsage(): DayUsage {
-  return {
-    day: "all",
-    adapter_id: "",
-    sessions: 0,
-    unknown: 0,
-    no_cost: 0,
-    partial: 0,
-    requests: null,
-    tokens_in: null,
-    tokens_out: null,
-    tokens_cached: null,
-    cost: {},
-    estimated: false,
-  };
+  const untold = { requests: null, tokens_in: null, tokens_out: null, tokens_cached: null, cost: {}, estimated: false };
+  return { day: "all", adapter_id: "", sessions: 0, unknown: 0, no_cost: 0, partial: 0, ...untold };
 }

@@ -47,7 +47,9 @@ export class UsageMeter {
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;
     this.#isPartial ||= event.partial === true;
-    const totals = this.#totalsOf(event);
+    // A call of a model takes tokens: agents say 0 of one that they did not count.
+    const isCounted = event.tokens_in !== 0 || event.tokens_out !== 0;
+    const totals = this.#totalsOf(isCounted ? event : { ...event, tokens_in: null, tokens_out: null });
     if (event.scope === "session") this.#whole = this.#whole ? known(totals, this.#whole) : totals;
     else {
       this.#turnCount++;

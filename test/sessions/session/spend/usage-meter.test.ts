@@ -28,13 +28,22 @@ describe("UsageMeter", () => {
 
   test("a session's totals do not fall to zero, and zero is told where nothing else was", () => {
     const meter = new UsageMeter();
+    meter.take(usage("session", { tokens_in: 0, tokens_out: 3, cost: 0 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 0, tokens_out: 3, cost: 0 });
+    meter.take(usage("session", { tokens_in: 9, tokens_out: 4, cost: 0.01 }));
     meter.take(usage("session", { tokens_in: 0, tokens_out: 0, cost: 0 }));
-    expect(meter.report(1)).toMatchObject({ tokens_in: 0, cost: 0 });
-    meter.take(usage("session", { tokens_in: 9, tokens_out: 0, cost: 0.01 }));
-    meter.take(usage("session", { tokens_in: 0, tokens_out: 0, cost: 0 }));
-    expect(meter.report(1)).toMatchObject({ tokens_in: 9, tokens_out: 0, cost: 0.01 });
+    meter.take(usage("session", { tokens_in: 9, tokens_out: 0, cost: 0 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 9, tokens_out: 4, cost: 0.01 });
     meter.take(usage("session", { tokens_in: 10, cost: 0.009 }));
     expect(meter.report(1)).toMatchObject({ tokens_in: 10, cost: 0.009 });
+  });
+
+  test.each(["turn", "session"] as const)("no token in and out of a %s is one that was not counted", (scope) => {
+    const meter = new UsageMeter();
+    meter.take(usage(scope, { tokens_in: 0, tokens_out: 0 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: null, tokens_out: null, basis: "unknown" });
+    meter.take(usage(scope, { tokens_in: 4, tokens_out: 1 }));
+    expect(meter.report(1)).toMatchObject({ tokens_in: 4, tokens_out: 1, basis: "reported" });
   });
 
   test("figures that leave calls out say so, also after whole ones and in the next attempt", () => {
