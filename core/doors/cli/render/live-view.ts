@@ -53,7 +53,7 @@ export class LiveView {
   #nameColumns: number;
   readonly #tones = new Map<string, Tone>();
   readonly #flows = new Map<string, { flow: Flow; origin: Origin }>();
-  /** Labels of the choices of open requests, by their ids. */
+  /** Labels of the choices of open requests, by session and request: agents count their requests alike. */
   readonly #labels = new Map<string, ReadonlyMap<string, string>>();
   readonly #streamed = new StreamedText();
   /** Steps of the plan that was shown last, by session. */
@@ -122,11 +122,11 @@ export class LiveView {
     }
     const { verbose = false, endings = false } = this.#options;
     if (event.type === "permission_request") {
-      this.#labels.set(event.request_id, new Map(event.options.map(({ id, label }) => [id, label])));
+      this.#labels.set(`${session_id} ${event.request_id}`, new Map(event.options.map(({ id, label }) => [id, label])));
     }
     if (event.type === "permission_resolved") {
-      const choiceLabel = this.#labels.get(event.request_id)?.get(event.choice ?? "");
-      this.#labels.delete(event.request_id);
+      const choiceLabel = this.#labels.get(`${session_id} ${event.request_id}`)?.get(event.choice ?? "");
+      this.#labels.delete(`${session_id} ${event.request_id}`);
       return eventLines(event, { verbose, choiceLabel });
     }
     if (event.type.startsWith("turn_") || event.type.startsWith("message_") || event.type === "session_started") {

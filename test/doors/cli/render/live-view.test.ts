@@ -214,6 +214,23 @@ test("LiveView shows an answer in the agent's words", async () => {
     );
 });
 
+test("LiveView shows the words of each session's own request, where agents count their requests alike", async () => {
+  const asked = (session: string, label: string) =>
+    envelopesOf([{
+      type: "permission_request",
+      request_id: "r1",
+      tool: "Bash",
+      title: "Run it?",
+      options: [{ id: "a", label, kind: "allow_once" }],
+    }, { type: "permission_resolved", request_id: "r1", choice: "a", by: "client" }], { session });
+  const [one, two] = [asked("1", "Once"), asked("2", "For good")];
+  const text = await show([one[0]!, two[0]!, one[1]!, two[1]!]);
+  expect(text.split("\n").filter((line) => line.includes("answered"))).toEqual([
+    " alpha │ ✓ answered: Once",
+    " alpha │ ✓ answered: For good",
+  ]);
+});
+
 test("LiveView tells sessions of one adapter apart by their ids, and shows when events came", async () => {
   const said = ["76af00", "12bc00"].flatMap((session) => envelopesOf([out(`from ${session}\n`)], { session }));
   expect(await show(said, { ids: true })).toBe(" alpha 76af │ from 76af00\n alpha 12bc │ from 12bc00\n");
