@@ -192,6 +192,11 @@ export class Conversation {
     return this.#reader.toolsRun || this.#tools.hasPrinted(line);
   }
 
+  /** Takes what the agent printed on its error output. */
+  heardError(text: string): void {
+    this.#handshake.hearError(text);
+  }
+
   /** Takes a rate limit from the agent's error output, and returns the events that report it now. */
   limited(limit: RateLimitEvent): AdapterEvent[] {
     return this.#limit.take(limit);

@@ -12,6 +12,8 @@ const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, 
 /** Collaborators of {@link errorOutput}. */
 interface ErrorOutputDeps {
   detector: RateLimitDetector;
+  /** Takes what was printed. */
+  heard(text: string): void;
   /** Whether a line may be a tool's: some agents copy what their tools print. */
   isToolOutput(line: string): boolean;
   /** Takes a sign of a rate limit, and returns the events that report it now. */
@@ -21,11 +23,12 @@ interface ErrorOutputDeps {
 /** Reads what an agent prints on its error output, line by line. */
 export function errorOutput(
   child: RunningProcess,
-  { detector, isToolOutput, limited }: ErrorOutputDeps,
+  { detector, heard, isToolOutput, limited }: ErrorOutputDeps,
 ): AsyncGenerator<AdapterEvent[], void, void> {
   return readLines(child.stderr, {
     isText: true,
     read: ({ text, end, line }) => {
+      heard(text + end);
       const output: AdapterEvent = { type: "output", stream: "stderr", data: text + end };
       const plain = line.replace(commands, "").trim();
       if (end === "" || !detector.detect(plain) || isToolOutput(plain)) return [output];

@@ -3,6 +3,8 @@ import { BulkheadError, TextTail } from "bulkhead/plugin-sdk";
 /** Longest silence after words that came instead of an answer, and how long such words may go on. */
 const silenceMs = 20_000;
 const wordsMs = 120_000;
+/** The same after words on the error output alone: a log, as a rule, of a program that may start slowly. */
+const errorSilenceMs = 90_000;
 const quotedLength = 300;
 
 /**
@@ -43,11 +45,23 @@ export class Handshake {
   hear(text: string): void {
     const fail = this.#fail;
     if (fail === null || text.trim() === "") return;
-    this.#words.add(text);
     this.#firstAt ??= Date.now();
+    this.#wait(text, fail, silenceMs);
+  }
+
+  /** Takes a line of the error output. */
+  hearError(text: string): void {
+    const fail = this.#fail;
+    if (fail !== null && text.trim() !== "") {
+      this.#wait(text, fail, this.#firstAt === null ? errorSilenceMs : silenceMs);
+    }
+  }
+
+  #wait(text: string, fail: () => void, ms: number): void {
+    this.#words.add(text);
     clearTimeout(this.#timer);
-    const leftMs = this.#firstAt + wordsMs - Date.now();
-    this.#timer = setTimeout(fail, Math.max(0, Math.min(silenceMs, leftMs)));
+    const leftMs = this.#firstAt === null ? ms : this.#firstAt + wordsMs - Date.now();
+    this.#timer = setTimeout(fail, Math.max(0, Math.min(ms, leftMs)));
   }
 
   /** Forgets the words: the agent sent a message, and so speaks the protocol. */

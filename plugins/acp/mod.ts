@@ -113,6 +113,7 @@ export default class AcpAgent extends CliAdapter {
     });
     const errors = errorOutput(child, {
       detector: this.getRateLimitDetector(),
+      heard: (text) => conversation.heardError(text),
       isToolOutput: (line) => conversation.isToolOutput(line),
       limited: (limit) => conversation.limited(limit),
     });

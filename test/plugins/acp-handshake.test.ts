@@ -4,6 +4,7 @@ import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { MemoryTurns } from "../../plugin-sdk/testing/memory-turns.ts";
 import { Conversation } from "../../plugins/acp/conversation.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
+import { Handshake } from "../../plugins/acp/handshake.ts";
 import { processTransport } from "../../plugins/acp/process-transport.ts";
 import { BatchQueue } from "../../plugin-sdk/batch-queue.ts";
 
@@ -108,6 +109,31 @@ describe.each(["initialize", "session/new"])("an agent's answer to %s", (method)
     expect(error).toBeNull();
     expect(events.at(-1)).toMatchObject({ type: "completed" });
   });
+});
+
+test("words on the error output alone end a greeting that is not answered, later than others do", async () => {
+  for (const [lines, atLeast, most] of [[["Error: log in first.\n"], 80, 100], [["a\n", "b\n"], 80, 110]] as const) {
+    const handshake = new Handshake();
+    const started = Date.now();
+    const answer = handshake.answer("initialize", new Promise(() => {})).catch((thrown: unknown) => thrown);
+    for (const line of lines) {
+      handshake.hearError(line);
+      await vi.advanceTimersByTimeAsync(5000);
+    }
+    let error: unknown = null;
+    void answer.then((thrown) => error = thrown);
+    while (error === null) await vi.advanceTimersByTimeAsync(1000);
+    expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining(lines[0].trim()) });
+    expect((Date.now() - started) / 1000).toBeGreaterThan(atLeast);
+    expect((Date.now() - started) / 1000).toBeLessThan(most);
+  }
+  const handshake = new Handshake();
+  const answer = handshake.answer("initialize", new Promise((resolve) => setTimeout(resolve, 400_000, "late")));
+  for (let line = 0; line < 10; line++) {
+    handshake.hearError("downloading\n");
+    await vi.advanceTimersByTimeAsync(40_000);
+  }
+  expect(await answer).toBe("late");
 });
 
 test("half a message is never shown, however long its end takes", async () => {
