@@ -8,6 +8,7 @@ import {
   isWords,
   type JsonFields,
   JsonRpcPeer,
+  objectsOf,
   parseJsonLine,
   type RateLimitEvent,
   RpcError,
@@ -435,6 +436,10 @@ export class Conversation {
   /** Takes one message; `data` is what its text holds, undefined where that is not JSON. */
   #take(text: string, data: unknown): void {
     if (text.trim() === "") return;
+    const batch = objectsOf(data);
+    if (batch.length > 0 && batch.every(({ jsonrpc }) => jsonrpc === "2.0")) {
+      return batch.forEach((one) => this.#take(JSON.stringify(one), one));
+    }
     const message = fieldsOf(data);
     if (message?.["jsonrpc"] !== "2.0") {
       // Text that is no message was printed by some program; a cut message is no text of the agent.

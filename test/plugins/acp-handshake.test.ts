@@ -146,6 +146,14 @@ test("half a message is never shown, however long its end takes", async () => {
   expect(events.at(-1)).toMatchObject({ type: "completed", output: "Done.Done." });
 });
 
+test("messages that come as one batch are each taken", async () => {
+  const said = { jsonrpc: "2.0", method: "session/update", params: { sessionId: "s", update } };
+  const over = { jsonrpc: "2.0", id: 2, result: { stopReason: "end_turn" } };
+  const { events } = await talk("session/prompt", [[0, `[1, 2]\n${JSON.stringify([said, over])}\n`]]);
+  expect(events.filter(({ type }) => type === "unparsed")).toEqual([{ type: "unparsed", data: [1, 2] }]);
+  expect(events.at(-1)).toMatchObject({ type: "completed", output: "Done.Done." });
+});
+
 test("a message that is too long is told as too_large, and the next one is read", async () => {
   const long = `{"jsonrpc":"2.0","x":"${"f".repeat(9_000_000)}"}\n`;
   const { events } = await talk("session/prompt", [[0, long], [0, null]]);
