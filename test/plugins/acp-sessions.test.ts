@@ -369,7 +369,7 @@ describe("what goes wrong", () => {
     const kept = events.flatMap((event) => (event.type === "unparsed" ? [event.data] : []));
     expect(kept).toEqual([
       '{"jsonrpc":"2.0","method":"session/upd',
-      [{ jsonrpc: "2.0", method: "session/update" }],
+      { jsonrpc: "2.0", method: "session/update" },
       { json: "other" },
       { jsonrpc: "2.0" },
       expect.objectContaining({ method: "session/update" }),
