@@ -161,7 +161,7 @@ export class OwnIndex {
       repository: repository === null ? null : { ...repository, head: null },
       scratchDir: folder,
       exclude,
-      settings: this.#settings,
+      settings: new Map([...this.#settings].filter(([key]) => !onlyUsers.has(key))),
     });
     await writeFile(join(folder, "info/attributes"), "* -text !eol !ident !filter !working-tree-encoding\n");
   }
@@ -281,6 +281,8 @@ interface IgnoredPaths {
 
 const nothing: IgnoredPaths = { gone: [], added: [] };
 
+/** Settings of the user's that hide what the disk has. With them, modes and links would not come back as they were. */
+const onlyUsers = new Set(["core.filemode", "core.symlinks"]);
 /** Copy of the user's index, to ask which paths it has. */
 const userIndex = "index-user";
 const attributes = ".gitattributes";

@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";
 import { removeCheckpoints } from "../../../core/records/checkpoints/store-place.ts";
 import type { Fixture } from "../git/git-fixture.ts";
+import { readFiles } from "./rewind-history.ts";
 import { folderWithStores } from "./store-fixture.ts";
 
 describe("CheckpointStore", () => {
@@ -38,6 +39,29 @@ describe("CheckpointStore", () => {
     expect(text(f, "a.txt")).toBe("two\n");
     expect(text(f, "d/new.txt")).toBe("new\n");
     expect(existsSync(join(f.work, "b.txt"))).toBe(false);
+  });
+
+  it.each(["core.fileMode", "core.symlinks"])("brings modes and links back where %s is off", async (setting) => {
+    const { f, open } = folderWithStores();
+    f.git("config", setting, "false");
+    f.write("run.sh", "one\n");
+    chmodSync(join(f.work, "run.sh"), 0o755);
+    symlinkSync("run.sh", join(f.work, "link"));
+    f.commitAll();
+    const all = readFiles(f.work);
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("run.sh", "two\n");
+    f.remove("link");
+    f.write("new.sh", "new\n");
+    chmodSync(join(f.work, "new.sh"), 0o755);
+    symlinkSync("new.sh", join(f.work, "other"));
+    await store.endTurn("all");
+    const changed = readFiles(f.work);
+    await store.rewind(await store.plan({ to: 0 }));
+    expect(readFiles(f.work)).toEqual(all);
+    await store.rewind(await store.plan({ undo: true }));
+    expect(readFiles(f.work)).toEqual(changed);
   });
 
   it("keeps what a person's clean-up takes from the repository", async () => {
