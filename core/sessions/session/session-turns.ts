@@ -23,7 +23,7 @@ export type LiveTalk = Pick<
 
 /** Returns what a session that runs does: it works, rests with its agent's program kept, or waits for its first message. */
 export function stateOf({ current, all }: Pick<LiveTalk, "current" | "all">): "working" | "kept" | "waiting" {
-  if (current !== null) return "working";
+  if (current !== null || all.at(-1)?.outcome === null) return "working";
   return all.length > 0 ? "kept" : "waiting";
 }
 
@@ -66,7 +66,6 @@ export class SessionTurns {
   readonly #past: ConversationTurn[] = [];
   #current: TurnPrompt | null = null;
   #last: number;
-  /** Terms that messages have changed. */
   #terms: TurnTerms = {};
   #isTold = false;
   #isClosed = false;
@@ -83,7 +82,7 @@ export class SessionTurns {
     this.#mailbox = new Mailbox({ maxTextBytes: options.maxTextBytes });
   }
 
-  /** Returns the turn under way; null between turns. */
+  /** Returns the turn under way; null between turns, and while the end of one is looked at. */
   get current(): TurnPrompt | null {
     return this.#current;
   }
@@ -113,7 +112,6 @@ export class SessionTurns {
     return this.#mailbox.pending.length;
   }
 
-  /** Returns the number of the turn that begins next. */
   get nextNumber(): number {
     return this.#last + 1;
   }
@@ -223,6 +221,7 @@ export class SessionTurns {
   close({ failed, agentGoesOn = false }: { failed: boolean; agentGoesOn?: boolean }): TurnPrompt {
     const turn = this.#current!;
     this.#current = null;
+    this.#past.push(this.#shown(turn));
     // Steers that the agent has kept go into the turn that it begins.
     if (!agentGoesOn) this.#write(this.#mailbox.endTurn({ failed }));
     return turn;
@@ -231,7 +230,8 @@ export class SessionTurns {
   /** Tells the end of a turn that is closed. */
   tell(turn: TurnPrompt, facts: TurnFacts): void {
     const { outcome, stop_reason } = facts;
-    this.#past.push({ ...this.#shown(turn), outcome, stop_reason, ended_at: new Date().toISOString() });
+    const shown = this.#past.find((one) => one.turn === turn.number)!;
+    Object.assign(shown, { outcome, stop_reason, ended_at: new Date().toISOString() });
     this.#write([{ type: "turn_ended", turn: turn.number, ...facts }]);
   }
 

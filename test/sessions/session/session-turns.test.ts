@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { stateOf } from "../../../core/sessions/session/session-turns.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
@@ -343,6 +344,23 @@ describe("RunningSession with turns", () => {
     const talk = session([asks]);
     expect((await endAfter(talk, 2)).output).toBe("to s1");
     expect(outcomes(talk)).toEqual(["s1 new_turn 2"]);
+  });
+
+  test("a turn is listed and at work until its end is told", async () => {
+    const states: unknown[] = [];
+    const ends: Script = async ({ say: tell, next }) => {
+      await next();
+      tell(output("one"), done);
+      const more = next();
+      while (talk.session.talk.current !== null) await Promise.resolve();
+      states.push(stateOf(talk.session.talk), talk.session.talk.all.map(({ turn, outcome }) => [turn, outcome]));
+      await more;
+    };
+    const talk = session([ends]);
+    await seen(talk, turnEnded(1));
+    states.push(stateOf(talk.session.talk), talk.session.talk.all.map(({ turn, outcome }) => [turn, outcome]));
+    expect(states).toEqual(["working", [[1, null]], "kept", [[1, "completed"]]]);
+    await endAfter(talk, 1);
   });
 
   test("a turn that the agent begins and ends while the one before is looked at is over as well", async () => {
