@@ -107,11 +107,11 @@ async function lineIn(path: string): Promise<string> {
   return (await plainText(path, 4096)).replace(/\n$/, "");
 }
 
-/** True when the folder is a repository of its own that has a commit, so that git can point to it. */
-export async function hasCommit(place: GitPlace): Promise<boolean> {
+/** Returns the commit of a folder that is a repository of its own; null for none. */
+export async function ownCommit(place: GitPlace): Promise<string | null> {
   const args = [`--git-dir=${join(place.workdir, ".git")}`, "rev-parse", "--verify", "-q", "HEAD"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
-  return outcome.exit_code === 0;
+  return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
 }
 
 /** Settings that affect which files git sees in a work tree; none of them names a program. */

@@ -7,7 +7,7 @@ import { access, constants, link, rm } from "../../ground/platform/files/files.t
 import { runGit } from "../../ground/platform/processes/git-program.ts";
 import { join, resolve } from "../../ground/platform/files/paths.ts";
 import { isBehindLink, lookAt } from "./look-at.ts";
-import { hasCommit } from "./find-repository.ts";
+import { ownCommit } from "./find-repository.ts";
 import { gitError, joinNul, pathKey } from "./git-call.ts";
 import type { KnownTrees } from "./known-repositories.ts";
 import { addHugeFiles, dropHugeFiles, largeAmong, measureFiles } from "./large-files.ts";
@@ -166,12 +166,17 @@ export async function listChanged(shadow: ShadowRepository, call: ShadowCall): P
 
 const slash = 0x2f;
 
-/** A repository within the work tree: a pointer to its commit, as for a submodule, or without one its files. */
+/**
+ * A repository within the work tree: a pointer to its commit, as for a submodule, or without one its files. Git cannot point
+ * to one of another hash.
+ */
 async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
   const name = utf8Text(path);
   if (name === null) return [];
   const folder = join(call.cwd ?? shadow.workdir, name);
-  if (await hasCommit({ workdir: folder, signal: call.signal })) return [path.subarray(0, -1)];
+  const commit = await ownCommit({ workdir: folder, signal: call.signal });
+  const length = shadow.repository?.objectFormat === "sha256" ? 64 : 40;
+  if (commit !== null) return commit.length === length ? [path.subarray(0, -1)] : [];
   const inner = { ...call, cwd: folder, workTree: folder, index: "no-index" };
   const nested = await listChanged(shadow, inner);
   return nested.map((below) => joinBytes([path, below]));

@@ -64,6 +64,22 @@ describe("CheckpointStore", () => {
     expect(readFiles(f.work)).toEqual(changed);
   });
 
+  it.each([true, false])("leaves out a repository of another hash within, repository: %s", async (repository) => {
+    const { f, open } = folderWithStores({ repository });
+    f.write("a.txt", "one\n");
+    f.write("n/n.txt", "n\n");
+    f.git("init", "-q", "--object-format=sha256", "n");
+    f.git("-C", "n", "add", "n.txt");
+    f.git("-C", "n", "commit", "-q", "-m", "n");
+    const store = await open();
+    await store.beginTurn(1);
+    f.write("a.txt", "two\n");
+    f.write("n/n.txt", "changed\n");
+    expect((await store.endTurn("all")).artifacts?.map(({ path }) => path)).toEqual(["a.txt"]);
+    await store.rewind(await store.plan({ to: 0 }));
+    expect([text(f, "a.txt"), text(f, "n/n.txt")]).toEqual(["one\n", "changed\n"]);
+  });
+
   it("keeps what a person's clean-up takes from the repository", async () => {
     const { f, open } = folderWithStores();
     f.write("a.txt", "one\n");
