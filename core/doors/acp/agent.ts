@@ -160,8 +160,9 @@ class Connection {
 
   /** Opens a conversation of the journal, and shows what was said in it unless the client has it. */
   async load({ sessionId, cwd, mcpServers = [] }: LoadParams, { isShown = true }: { isShown?: boolean } = {}) {
-    await this.find(sessionId)?.close();
+    const known = this.find(sessionId);
     const conversation = this.#keep(sessionId, cwd);
+    await known?.handOver(conversation);
     await conversation.replay({ isShown }).catch((error: unknown) => {
       this.#open.delete(sessionId);
       throw errorDataOf(error)?.code === "not_found" ? unknownSession(sessionId) : error;
@@ -243,7 +244,11 @@ class Connection {
     try {
       for (const id of (await conversation.sessionIds()).reverse()) await sessions.delete(id);
     } catch (error) {
-      if (errorDataOf(error)?.code !== "not_found") throw error;
+      if (errorDataOf(error)?.code !== "not_found") {
+        // Another client's session runs: the conversation stays open here.
+        if (known !== undefined) await this.load({ sessionId, cwd: known.workdir }, { isShown: false });
+        throw error;
+      }
     }
     return {};
   }

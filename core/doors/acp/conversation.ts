@@ -63,6 +63,8 @@ export class AcpConversation {
   #talk: string | null = null;
   /** The start of its first session, while it is under way. */
   #starting: { stop: AbortController; done: Promise<unknown> } | null = null;
+  /** Sessions and messages of this client, of another object for it. */
+  #inherited: Iterable<string> = [];
   /** Texts that the next prompt shows first. */
   #untold: string[] = [];
 
@@ -137,6 +139,7 @@ export class AcpConversation {
     this.#starting?.stop.abort();
     if (this.#talk === null) return;
     this.#follower.stopped();
+    this.#prompts.stop();
     this.#deps.sessions.conversations.stop(this.#talk).catch(() => {});
   }
 
@@ -148,6 +151,14 @@ export class AcpConversation {
     this.#follower.leave();
     this.#prompts.cancel();
     if (own !== null) await this.#deps.sessions.open(own).then((session) => session.interrupt()).catch(() => {});
+  }
+
+  /** Hands all that this client began over to another object for it: nothing ends but the wait of its prompts. */
+  async handOver(to: AcpConversation): Promise<void> {
+    await this.#starting?.done.catch(() => {});
+    this.#follower.leave();
+    this.#prompts.cancel();
+    to.#inherited = this.#follower.begun;
   }
 
   /**
@@ -165,6 +176,7 @@ export class AcpConversation {
       await Promise.race([following, this.#follower.shown(head, last_seq)]);
       this.#follower.hide(null);
     }
+    for (const id of this.#inherited) this.#follower.own(id);
   }
 
   /** Uploads what came with a prompt. */

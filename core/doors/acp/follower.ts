@@ -73,6 +73,11 @@ export class Follower {
     return id !== null && this.#own.has(id) ? id : null;
   }
 
+  /** Ids of the sessions that this client began, and of the messages that it gave. */
+  get begun(): Iterable<string> {
+    return this.#own;
+  }
+
   /** Notes a session that this client began, or a message that it gives: it shows the words itself. */
   own(id: string): void {
     this.#own.add(id);

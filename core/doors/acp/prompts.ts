@@ -19,6 +19,8 @@ export class Prompts {
   readonly #open = new Set<OpenPrompt>();
   /** The turn under way; null between turns. */
   #turn: number | null = null;
+  /** The turn that the client has stopped last. */
+  #stopped: number | null = null;
 
   get isEmpty(): boolean {
     return this.#open.size === 0;
@@ -27,6 +29,11 @@ export class Prompts {
   /** Whether a turn is under way, as far as events have told. */
   get isWorking(): boolean {
     return this.#turn !== null;
+  }
+
+  /** The client stops the turn under way, or the first one: its prompts are cancelled, however the agent ends it. */
+  stop(): void {
+    this.#stopped = this.#turn ?? 1;
   }
 
   /** Adds a prompt of the turn under way, else of the first one; its answer comes with the turn's end. */
@@ -76,11 +83,19 @@ export class Prompts {
         return this.#each(({ message_id }) => message_id === event.message_id, (one) => answerDropped(one, event));
       case "turn_ended":
         this.#turn = null;
-        return this.#each(({ turn }) => turn === event.turn, (one) => answer(one, event));
+        return this.#each(({ turn }) => turn === event.turn, (one) => this.#answer(one, event));
       case "session_ended":
         this.#turn = null;
-        return this.#each(({ turn }) => turn !== null, (one) => answer(one, event.result));
+        return this.#each(({ turn }) => turn !== null, (one) => this.#answer(one, event.result));
     }
+  }
+
+  #answer({ turn, settle, fail }: OpenPrompt, ended: Ended): void {
+    const stopReason = turn === this.#stopped ? "cancelled" : stopReasons[ended.stop_reason];
+    const _meta = { bulkhead: toldOf(ended) };
+    if (stopReason !== undefined) return settle({ stopReason, _meta });
+    const { code = "fatal", message = `The turn ended: ${ended.stop_reason}.`, hint, details } = ended.error ?? {};
+    fail(new BulkheadError(code, message, { hint, details: { ...details, ..._meta } }));
   }
 
   #add(prompt: Pick<OpenPrompt, "message_id" | "turn">): Promise<PromptResponse> {
@@ -106,14 +121,6 @@ function answerDropped({ settle, fail }: OpenPrompt, { reason }: MessageDroppedE
 }
 
 type Ended = Omit<TurnEndedEvent, "type" | "turn" | "checkpoint"> | SessionResult;
-
-function answer({ settle, fail }: OpenPrompt, ended: Ended): void {
-  const stopReason = stopReasons[ended.stop_reason];
-  const _meta = { bulkhead: toldOf(ended) };
-  if (stopReason !== undefined) return settle({ stopReason, _meta });
-  const { code = "fatal", message = `The turn ended: ${ended.stop_reason}.`, hint, details } = ended.error ?? {};
-  fail(new BulkheadError(code, message, { hint, details: { ...details, ..._meta } }));
-}
 
 /** Stop reasons that answer a prompt; all others end it with an error. */
 const stopReasons: { readonly [R in StopReason]?: AcpStopReason } = {

@@ -1,5 +1,6 @@
 import type { ClientCapabilities, NewSessionResponse, SessionNotification } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { fakeAgent } from "../cli/fake-host.ts";
@@ -133,6 +134,61 @@ test("serveAcp deletes a conversation with its sessions, ending its own, and one
   expect(host.sessions).toEqual([]);
   expect((await editor.agent.request("session/list", {})).sessions).toEqual([]);
   expect(await editor.agent.request("session/delete", { sessionId: "never-was" })).toEqual({});
+});
+
+/** Works on "stay" until it is stopped, and then says that all is done. */
+function stays(): ScriptedHost {
+  return new ScriptedHost(async (session) => {
+    if (session.request.prompt !== "stay") return;
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+}
+
+test.each(["session/load", "session/resume"] as const)(
+  "serveAcp goes on with what runs at a further %s",
+  async (method) => {
+    const host = stays();
+    await using editor = connectClient({ sessions: host });
+    const { sessionId } = await begin(editor);
+    const stay = editor.agent.request("session/prompt", { sessionId, prompt: prompt("stay") });
+    await until(() => host.sessions.length === 1);
+    const again = (cwd: string) => editor.agent.request(method, { sessionId, cwd, mcpServers: [] });
+    await expect(again("no/path")).rejects.toThrow("not absolute");
+    await again(workdir);
+    expect(host.sessions[0]!.signal.aborted).toBe(false);
+    expect(await stay).toMatchObject({ stopReason: "cancelled" });
+    // It is still this client's, and ends with it.
+    expect(await editor.agent.request("session/close", { sessionId })).toEqual({});
+    await until(() => host.sessions[0]!.signal.aborted);
+  },
+);
+
+test("serveAcp answers a prompt that the client cancels as cancelled, also where the agent ends it in order", async () => {
+  let finish = () => {};
+  const host = new ScriptedHost((session) => {
+    return session.request.prompt === "go" ? new Promise<void>((resolve) => (finish = resolve)) : Promise.resolve();
+  });
+  host.conversations.stop = () => Promise.resolve(finish());
+  await using editor = connectClient({ sessions: host });
+  const { sessionId } = await begin(editor);
+  const ask = (text: string) => editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+  const answer = ask("go");
+  await until(() => host.sessions.length === 1);
+  await editor.agent.notify("session/cancel", { sessionId });
+  expect(await answer).toMatchObject({ stopReason: "cancelled", _meta: { bulkhead: { stop_reason: "end_turn" } } });
+  expect(await ask("more")).toMatchObject({ stopReason: "end_turn" });
+});
+
+test("serveAcp keeps a conversation open whose sessions cannot be deleted", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using editor = connectClient({ sessions: host });
+  const { sessionId } = await begin(editor);
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("one") });
+  host.delete = () => Promise.reject(new BulkheadError("busy", "It is still running."));
+  await expect(editor.agent.request("session/delete", { sessionId })).rejects.toThrow("still running");
+  expect(await editor.agent.request("session/prompt", { sessionId, prompt: prompt("two") })).toMatchObject({
+    stopReason: "end_turn",
+  });
 });
 
 test("serveAcp tells a conversation's title and the time of its last word", async () => {
