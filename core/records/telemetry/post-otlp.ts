@@ -15,8 +15,8 @@ interface PostOptions {
 
 /** Time for one request. Milliseconds. */
 const requestMs = 10_000;
-/** The longest time that a collector can make the host wait: a mistake must not end the export for days. Milliseconds. */
-const longestWaitMs = 3_600_000;
+/** Bounds of what a collector can make the host wait: a mistake must not send without a pause, or not for days. Milliseconds. */
+const waits = { shortest: 500, longest: 3_600_000 };
 const mostAnswer = 65_536;
 
 /** Statuses that speak of the body: sending it again changes nothing. */
@@ -38,7 +38,7 @@ export async function postOtlp(body: string, { url, headers, signal }: PostOptio
       redirect: "error",
       signal: late.signal,
     });
-    const text = await readBeginning(response);
+    const text = await readBeginning(response, late.signal);
     if (response.ok) return { state: "taken", rejected: rejectedIn(text) };
     const { status } = response;
     if (refusing.includes(status)) return { state: "refused", status };
@@ -59,19 +59,23 @@ export async function postOtlp(body: string, { url, headers, signal }: PostOptio
 export function readRetryAfter(text: string | null, now: number = Date.now()): number | null {
   if (text === null) return null;
   const ms = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now;
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), longestWaitMs) : null;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, waits.shortest), waits.longest) : null;
 }
 
-async function readBeginning({ body }: Response): Promise<string> {
+async function readBeginning({ body }: Response, signal: AbortSignal): Promise<string> {
   if (body === null) return "";
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  // Once the engine has collected its request as garbage, Node's body no longer hears the signal of the fetch.
+  signal.addEventListener("abort", cancel, { once: true });
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of body) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
-    // Leaving the loop cancels the rest.
-    if (text.length > mostAnswer) return "";
+  for (let piece = await reader.read(); !piece.done && text.length <= mostAnswer; piece = await reader.read()) {
+    text += decoder.decode(piece.value, { stream: true });
   }
-  return text;
+  signal.throwIfAborted();
+  cancel();
+  return text.length > mostAnswer ? "" : text;
 }
 
 /** A collector may take a body and reject some of it. */

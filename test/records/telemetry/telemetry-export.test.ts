@@ -1,10 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
 import { defaultTelemetrySettings, type TelemetrySettings } from "../../../core/ground/config/telemetry-settings.ts";
 import { openJournal } from "../../../core/records/journal/open-journal.ts";
-import { readRetryAfter } from "../../../core/records/telemetry/post-otlp.ts";
+import { postOtlp, readRetryAfter } from "../../../core/records/telemetry/post-otlp.ts";
 import { TelemetryExport } from "../../../core/records/telemetry/telemetry-export.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { Collector } from "./collector.ts";
@@ -19,6 +23,13 @@ async function openCollector(port?: number): Promise<Collector> {
   const collector = await Collector.start(port);
   closing.push(() => collector.close());
   return collector;
+}
+
+/** Returns what makes the engine collect garbage; Deno keeps requests. */
+function collectGarbage(): () => void {
+  if ("Deno" in globalThis) return () => {};
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc") as () => void;
 }
 
 /** A journal in a folder of its own, with what writes to it and what sends it. */
@@ -143,15 +154,33 @@ test("429 and 503 are tried again after the time that Retry-After names", async 
   expect(at[2]! - at[1]!).toBeLessThan(900);
 });
 
-test("readRetryAfter reads seconds and dates, and waits an hour at most", () => {
+test("readRetryAfter reads seconds and dates, and waits half a second at least and an hour at most", () => {
   const now = Date.parse("2026-01-01T00:00:00Z");
   expect(readRetryAfter("120", now)).toBe(120_000);
   expect(readRetryAfter("Thu, 01 Jan 2026 00:00:30 GMT", now)).toBe(30_000);
-  expect(readRetryAfter("Wed, 31 Dec 2025 00:00:30 GMT", now)).toBe(0);
+  expect(readRetryAfter("Wed, 31 Dec 2025 00:00:30 GMT", now)).toBe(500);
+  expect(readRetryAfter("0", now)).toBe(500);
   expect(readRetryAfter("999999999", now)).toBe(3_600_000);
   expect(readRetryAfter("soon", now)).toBeNull();
   expect(readRetryAfter(null, now)).toBeNull();
 });
+
+test("an answer without an end is given up, also after its request was collected as garbage", async () => {
+  const server = createServer((_, response) => void response.writeHead(200).write("{"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const collecting = setInterval(collectGarbage(), 20);
+  const late = new AbortController();
+  setTimeout(() => late.abort(new Error("late")), 300);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const posts = await Promise.all([1, 2, 3].map(() => postOtlp("{}", { url, headers: {}, signal: late.signal })));
+    expect(posts).toEqual(posts.map(() => ({ state: "failed", reason: "late", again_ms: null })));
+  } finally {
+    clearInterval(collecting);
+    server.closeAllConnections();
+    server.close();
+  }
+}, 5000);
 
 test("a slow collector gets each event once", async () => {
   const { add, start } = await setUp();
