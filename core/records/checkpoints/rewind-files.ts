@@ -1,6 +1,7 @@
 import { namedPaths } from "../git/git-call.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lstat, readFile, readlink } from "../../ground/platform/files/files.ts";
+import { constants, lstat, open, readFile, readlink } from "../../ground/platform/files/files.ts";
+import { factsOfMany } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { createBlobId } from "../../ground/platform/files/hash.ts";
 import { platform } from "../../ground/platform/engine/platform.ts";
@@ -353,9 +354,27 @@ const mostRewinds = 20;
  */
 export async function writeBack(work: StoreWork, { from, to }: { from: string; to: string }): Promise<void> {
   const signal = new AbortController().signal;
+  const changes = await blobChanges(work.shadow, { from, to, call: { index: "none", signal } });
+  const files = changes.filter((one) => one.old !== null && one.new !== null)
+    .map(({ path }) => join(topOf(work.shadow), pathText(path)));
+  const before = await factsOfMany(files);
   await withSpareIndex({ ...work, signal }, (call) => {
     return restoreFiles(work.shadow, { ours: to, merged: from, now: null, call });
   });
+  const after = await factsOfMany(files);
+  for (const [at, file] of files.entries()) {
+    const [was, is] = [before[at], after[at]];
+    if (was?.isFile() && is?.isFile()) await keepRights(file, { was: was.mode, is: is.mode });
+  }
+}
+
+/** Git knows of a file's rights only whether it is a program: who may read and write it stays as it was. */
+async function keepRights(path: string, { was, is }: { was: number; is: number }): Promise<void> {
+  const mode = (was & 0o666) | ((is & 0o100) === 0 ? 0 : (was & 0o444) >> 2);
+  if (mode === (is & 0o777)) return;
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
+  await file?.chmod(mode).catch(() => {});
+  await file?.close();
 }
 
 function conflict(paths: readonly string[], why: string): BulkheadError {

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { openCheckpoints } from "../../../core/records/checkpoints/checkpoint-store.ts";
 import { removeCheckpoints } from "../../../core/records/checkpoints/store-place.ts";
@@ -39,6 +40,27 @@ describe("CheckpointStore", () => {
     expect(text(f, "a.txt")).toBe("two\n");
     expect(text(f, "d/new.txt")).toBe("new\n");
     expect(existsSync(join(f.work, "b.txt"))).toBe(false);
+  });
+
+  it.skipIf(process.platform === "win32")("keeps the rights of files that it writes again", async () => {
+    const { f, open } = folderWithStores();
+    f.write("secret", "one\n");
+    f.write("run", "one\n");
+    f.write("plain", "one\n");
+    const modes = () => ["secret", "run", "plain"].map((name) => statSync(join(f.work, name)).mode & 0o777);
+    chmodSync(join(f.work, "secret"), 0o600);
+    chmodSync(join(f.work, "run"), 0o750);
+    f.commitAll();
+    const before = modes();
+    const store = await open();
+    await store.beginTurn(1);
+    for (const name of ["secret", "run", "plain"]) f.write(name, "two\n");
+    chmodSync(join(f.work, "run"), 0o640);
+    await store.endTurn("all");
+    await store.rewind(await store.plan({ to: 0 }));
+    expect(modes()).toEqual(before);
+    await store.rewind(await store.plan({ undo: true }));
+    expect(modes()).toEqual([0o600, 0o640, before[2]]);
   });
 
   it("undoes the last rewind that did something, however often it is asked again", async () => {
