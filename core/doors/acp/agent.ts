@@ -30,7 +30,6 @@ import { type ForkParams, readFork } from "./fork-params.ts";
 import { autoMode, changeOption, configOptions, modeState } from "./options.ts";
 import { promptWords } from "./prompt-text.ts";
 
-/** Options of {@link createAcpAgent}. */
 export interface AcpAgentOptions {
   sessions: SessionHost;
   /** The mode of a new conversation; default: `auto`. */
@@ -320,7 +319,6 @@ class Connection {
     return this.#agents;
   }
 
-  /** The modes and options of a conversation. */
   async #choices({ shownTerms }: AcpConversation) {
     const agents = await this.#askAgents();
     return { modes: modeState(agents, shownTerms.mode), configOptions: configOptions(agents, shownTerms) };

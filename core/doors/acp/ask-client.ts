@@ -11,7 +11,6 @@ interface AskDeps {
   client: AgentContext;
   acpSessionId: string;
   sessionId: string;
-  /** The client shows forms. */
   forms: boolean;
 }
 

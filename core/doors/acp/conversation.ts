@@ -158,7 +158,7 @@ export class AcpConversation {
     await this.#starting?.done.catch(() => {});
     this.#follower.leave();
     this.#prompts.cancel();
-    to.#inherited = this.#follower.begun;
+    to.#inherited = this.#follower.own;
   }
 
   /**
@@ -176,10 +176,9 @@ export class AcpConversation {
       await Promise.race([following, this.#follower.shown(head, last_seq)]);
       this.#follower.hide(null);
     }
-    for (const id of this.#inherited) this.#follower.own(id);
+    for (const id of this.#inherited) this.#follower.own.add(id);
   }
 
-  /** Uploads what came with a prompt. */
   async #partsOf({ text, files }: PromptWords): Promise<Part[]> {
     const parts: Part[] = text === "" && files.length > 0 ? [] : [{ type: "text", text }];
     for (const { bytes, name } of files) {
@@ -207,7 +206,7 @@ export class AcpConversation {
     try {
       const id = await started;
       this.#talk = id;
-      this.#follower.own(id);
+      this.#follower.own.add(id);
       answer = this.#prompts.addToTurn();
       this.#follow(id);
     } catch (error) {
@@ -257,7 +256,7 @@ export class AcpConversation {
     talk: string,
     { content, messageId, delivery, ...trace }: GivenPrompt & { messageId: string; delivery: Delivery },
   ): Promise<void> {
-    this.#follower.own(messageId);
+    this.#follower.own.add(messageId);
     const terms = delivery === "queue" ? this.#otherTerms() : {};
     await this.#deps.sessions.conversations.say(talk, {
       message_id: messageId,
@@ -309,7 +308,6 @@ export class AcpConversation {
     return new Updates({ workdir: this.workdir, notices: shows.notices, contextSize });
   }
 
-  /** Sends an update to the client. */
   async send(update: SessionUpdate): Promise<void> {
     await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }

@@ -10,11 +10,9 @@ import type { ClientAnswer } from "./ask-client.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Updates } from "./updates.ts";
 
-/** Options of {@link Follower}. */
 interface FollowerOptions {
   sessions: SessionHost;
   prompts: Prompts;
-  /** Creates the updates of one session. */
   updatesOf(): Updates;
   send(update: SessionUpdate): Promise<void>;
   ask(request: AskedRequest, of: { sessionId: string; signal: AbortSignal }): Promise<ClientAnswer>;
@@ -30,7 +28,6 @@ export class Follower {
   readonly #options: FollowerOptions;
   readonly #left = new AbortController();
   #stopped = new AbortController();
-  /** The session under way. */
   #session: { id: string; asked: AskedRequests; updates: Updates } | null = null;
   /** `gseq` of the last event that was seen, and its `seq` in the session. */
   #gseq = 0;
@@ -41,12 +38,11 @@ export class Follower {
   #isWanted = false;
   /** The agent's question that only a prompt can answer. */
   #open: AskedRequest | null = null;
-  /** Sessions that this client began, and messages that it gave. */
-  readonly #own = new Set<string>();
+  /** Sessions that this client began, and messages that it gives: it shows their words itself. */
+  readonly own: Set<string> = new Set();
   /** Texts of messages that were accepted, by their id. */
   readonly #texts = new Map<string, string>();
   #adapter: string | null = null;
-  /** Request of the newest session. */
   #request: SessionRequest | null = null;
   /** The event up to which nothing is shown. */
   #hidden: { sessionId: string; seq: number } | null = null;
@@ -68,19 +64,9 @@ export class Follower {
   /** The session under way, if this client began it. */
   get ownSession(): string | null {
     // Its first session may have started before its first event is there.
-    const [first = null] = this.#own;
+    const [first = null] = this.own;
     const id = this.#session?.id ?? first;
-    return id !== null && this.#own.has(id) ? id : null;
-  }
-
-  /** Ids of the sessions that this client began, and of the messages that it gave. */
-  get begun(): Iterable<string> {
-    return this.#own;
-  }
-
-  /** Notes a session that this client began, or a message that it gives: it shows the words itself. */
-  own(id: string): void {
-    this.#own.add(id);
+    return id !== null && this.own.has(id) ? id : null;
   }
 
   /** Follows a conversation from the last event seen, unless it does; resolves once it has ended. */
@@ -149,7 +135,7 @@ export class Follower {
     if (event.type === "message_accepted" || event.type === "message_changed") {
       this.#texts.set(event.message_id, textOf(event.content));
     }
-    if (event.type === "message_delivered" && !this.#own.has(event.message_id)) {
+    if (event.type === "message_delivered" && !this.own.has(event.message_id)) {
       await this.#showPrompt(this.#texts.get(event.message_id) ?? "");
     }
     for (const update of updates.of(envelope)) await this.#show(update);
@@ -171,7 +157,7 @@ export class Follower {
     const updates = this.#options.updatesOf();
     this.#session = { id, asked: this.#askedOf(id), updates };
     this.#seq = 0;
-    if (this.#own.has(follows?.message?.message_id ?? id)) this.#own.add(id);
+    if (this.own.has(follows?.message?.message_id ?? id)) this.own.add(id);
     else if (requested.prompt !== "") await this.#showPrompt(requested.prompt);
     if (follows === undefined || follows.memory === "agent") return;
     const text = follows.memory === "none"

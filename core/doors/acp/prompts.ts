@@ -62,12 +62,10 @@ export class Prompts {
     this.#each(() => true, (one) => one.fail(error));
   }
 
-  /** Answers all prompts as cancelled. */
   cancel(): void {
     this.#each(() => true, ({ settle }) => settle({ stopReason: "cancelled" }));
   }
 
-  /** Handles an event of the conversation. */
   see({ event }: Envelope): void {
     switch (event.type) {
       case "session_started":

@@ -7,11 +7,9 @@ import { eventSentence, titleOf } from "../../sessions/host/event-sentence.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
-/** Options of {@link Updates}. */
 export interface UpdateOptions {
   /** Folder that paths are relative to: the protocol wants absolute ones. */
   workdir: string;
-  /** The client shows notices. */
   notices: boolean;
   /** Tokens in the context of an adapter's agent, where its manifest says so. */
   contextSize(adapterId: string): number | undefined;
@@ -142,7 +140,6 @@ export class Updates {
     return weight === "debug" || text === "" ? silent : this.notice(weight, text);
   }
 
-  /** Returns an update with words of the host. */
   notice(weight: Exclude<Weight, "debug">, text: string): SessionUpdate {
     return this.#options.notices ? { sessionUpdate: "notice", severity: weight, title: text } : thought(`${text}\n`);
   }
@@ -163,7 +160,6 @@ export function questionText({ question, options = [] }: QuestionEvent): string 
   return [question, ...options.map((option) => `- ${option}`)].join("\n");
 }
 
-/** An update with the agent's words. */
 function message(text: string): SessionUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
 }

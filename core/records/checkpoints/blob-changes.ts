@@ -12,9 +12,7 @@ export interface BlobEntry {
 export interface BlobChange {
   /** Below the top of the work tree, as bytes: a name need not be text. */
   path: Uint8Array;
-  /** Null where it was not there. */
   old: BlobEntry | null;
-  /** Null where it is gone. */
   new: BlobEntry | null;
 }
 
@@ -110,7 +108,6 @@ function entryOf(mode: string, id: string): BlobEntry | null {
   return mode === "000000" ? null : { mode, id };
 }
 
-/** Whether two entries have the same content and mode. */
 export function isSameEntry(one: BlobEntry | null, other: BlobEntry | null): boolean {
   return one?.id === other?.id && one?.mode === other?.mode;
 }

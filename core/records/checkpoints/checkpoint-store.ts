@@ -21,7 +21,6 @@ import { dropOpen, type OpenTurn, writeOpen } from "./turn-files.ts";
 
 export type { RewindPlan };
 
-/** Options of {@link openCheckpoints}. */
 export interface CheckpointsOptions extends StorePlace {
   workdir: string;
   /** Real absolute paths of which nothing is ever stored: secrets, the host's own state. */
@@ -35,7 +34,6 @@ export interface CheckpointsOptions extends StorePlace {
 export interface TurnClaims {
   /** Paths that events of the turn name, absolute or relative to the working directory. */
   named: readonly string[];
-  /** Times of its tool calls. */
   calls: readonly CallTime[];
 }
 

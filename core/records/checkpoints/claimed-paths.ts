@@ -19,7 +19,6 @@ interface TurnSigns {
 
 /** Facts of a turn beside its changes. */
 interface TurnPlace {
-  /** Top of the work tree. */
   top: string;
   /** When the turn began. Milliseconds since 1970. */
   since: number;

@@ -35,7 +35,6 @@ export async function missingObjects(
   );
 }
 
-/** Objects that were put into a pack. */
 interface KeptObjects {
   /** Ids that are nowhere, and so are in no pack. */
   missing: Set<string>;
@@ -90,7 +89,6 @@ interface PacksSize {
   bytes: number;
 }
 
-/** Looks at the packs of a store. */
 export async function packsIn(shadow: ShadowRepository): Promise<PacksSize> {
   const names = (await readdir(packsOf(shadow)).catch(() => [])).filter((name) => name.endsWith(".pack"));
   const found = await Promise.all(names.map((name) => lstat(join(packsOf(shadow), name)).catch(() => null)));

@@ -57,7 +57,6 @@ export class OwnIndex {
   #mark: string | null = null;
   /** The rules of what is ignored, as of the last look, beside the rules that are files of the tree. */
   #lastRules: string | null = null;
-
   /** Whether files may only look changed. */
   #isStale = false;
 
@@ -287,7 +286,6 @@ const onlyUsers = new Set(["core.filemode", "core.symlinks"]);
 const userIndex = "index-user";
 const attributes = ".gitattributes";
 const ignoreFile = ".gitignore";
-/** Bytes of a file of rules. */
 const mostRules = 1024 * 1024;
 const smallA = 0x61;
 const smallZ = 0x7a;

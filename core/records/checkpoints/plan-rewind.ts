@@ -24,16 +24,13 @@ export interface RewindFacts {
   names: "exact" | "folding";
 }
 
-/** A path that goes back. */
 export interface PathBack {
   path: Uint8Array;
-  /** Its entry now; null for nothing. */
   now: BlobEntry | null;
   /** The entry that comes back; null: it is removed. */
   back: BlobEntry | null;
 }
 
-/** A rewind of files, path by path. */
 interface PlannedPaths {
   back: PathBack[];
   /** Changed by the agent and by others: they stay as they are. */

@@ -19,7 +19,6 @@ import type { StoredSwap } from "./store-record.ts";
 import { belowTop, type StoreWork, treeWith, withSpareIndex } from "./store-work.ts";
 import { readOpen } from "./turn-files.ts";
 
-/** Options of a plan. */
 export interface RewindOptions {
   /** Leaves alone the paths that others changed as well, instead of refusing. */
   keepTheirs?: boolean;
@@ -29,7 +28,6 @@ export interface RewindOptions {
   others?: readonly string[];
 }
 
-/** One file of a plan. */
 interface RewindFile {
   /** Relative to the working directory, with `/`. */
   path: string;
@@ -85,7 +83,8 @@ export async function planFiles(work: StoreWork, goal: RewindGoal & RewindOption
     others: belowTop(shadow, others).map((path) => new TextEncoder().encode(path)),
     names: namesOf(work),
   });
-  const wanted = await withoutThose(planned.back, (one) => isThereAlready(topOf(shadow), one));
+  const wanted: PathBack[] = [];
+  for (const one of planned.back) if (!await isThereAlready(topOf(shadow), one)) wanted.push(one);
   const blocked = await blockedBy(shadow, wanted);
   const back = wanted.filter(({ path }) => !blocked.has(pathKey(path)));
   const want = await treeWith(work, { tree: now, paths: back });
@@ -111,12 +110,6 @@ export async function planFiles(work: StoreWork, goal: RewindGoal & RewindOption
   };
 }
 
-async function withoutThose<T>(all: readonly T[], is: (one: T) => Promise<boolean>): Promise<T[]> {
-  const kept: T[] = [];
-  for (const one of all) if (!await is(one)) kept.push(one);
-  return kept;
-}
-
 /** Whether a file that a tree does not have is on the disk as it was: git ignores it now. */
 async function isThereAlready(top: string, { path, now, back }: PathBack): Promise<boolean> {
   if (now !== null || back === null) return false;
@@ -130,7 +123,6 @@ async function isThereAlready(top: string, { path, now, back }: PathBack): Promi
   return createBlobId(content, back.id.length === 64 ? "sha256" : "sha1") === back.id;
 }
 
-/** Bytes of a file that is compared. */
 const mostCompared = 64 * 1024 * 1024;
 
 function byPath(one: { path: string }, other: { path: string }): number {
@@ -345,7 +337,6 @@ export function endSwap({ record }: StoreWork, swap: StoredSwap): void {
   record.swap = null;
 }
 
-/** Rewinds that a store remembers. */
 const mostRewinds = 20;
 
 /**

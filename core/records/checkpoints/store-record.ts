@@ -23,7 +23,6 @@ export interface StoredSwap {
   /** Tree of the work tree before, and after. */
   now: string;
   want: string;
-  /** The turn that it goes back to. */
   to: number;
   /** The turns whose changes are in the files, before and after. */
   line_before: number[];
@@ -51,7 +50,6 @@ export interface StoreRecord {
   line: number[];
   /** The turn under way; `at` is when it began, in milliseconds since 1970. */
   begun: { turn: number; before: string; head: string | null; at: number } | null;
-  /** A swap that is being written. */
   swap: StoredSwap | null;
   /** Swaps that were written, the newest last. */
   rewinds: StoredSwap[];
@@ -123,7 +121,6 @@ export async function writeStoreRecord(folder: string, record: StoreRecord): Pro
 
 const recordName = "record.json";
 
-/** The record of a store in which nothing is yet. */
 export function newRecord(place: Pick<StoreRecord, "workdir" | "top" | "object_format">): StoreRecord {
   return { version: 1, ...place, turns: [], dropped: 0, line: [], begun: null, swap: null, rewinds: [], owned: null };
 }

@@ -166,10 +166,7 @@ export async function listChanged(shadow: ShadowRepository, call: ShadowCall): P
 
 const slash = 0x2f;
 
-/**
- * A repository within the work tree: a pointer to its commit, as for a submodule, or without one its files. Git cannot point
- * to one of another hash.
- */
+/** A repository within: a pointer to its commit, without one its files. Git cannot point to one of another hash. */
 async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
   const name = utf8Text(path);
   if (name === null) return [];

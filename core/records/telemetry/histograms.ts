@@ -11,7 +11,6 @@ interface HistogramPoint {
   buckets: number[];
 }
 
-/** A metric with its points. */
 export interface Histogram {
   name: MetricName;
   unit: "s" | "{token}";
@@ -38,7 +37,6 @@ const forms: Readonly<Record<MetricName, Pick<Histogram, "unit" | "bounds">>> = 
 /** Series of one metric and batch: agents choose names of tools. The rest is counted without attributes. */
 const mostPoints = 1000;
 
-/** Adds up measurements. */
 export function histogramsOf(measurements: readonly Measurement[]): Histogram[] {
   const points = new Map<MetricName, Map<string, HistogramPoint>>();
   for (const { metric, value, attributes } of measurements) {

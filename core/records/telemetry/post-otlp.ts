@@ -13,7 +13,7 @@ interface PostOptions {
   signal: AbortSignal;
 }
 
-/** Time for one request. Milliseconds. */
+/** Milliseconds. */
 const requestMs = 10_000;
 /** Bounds of what a collector can make the host wait: a mistake must not send without a pause, or not for days. Milliseconds. */
 const waits = { shortest: 500, longest: 3_600_000 };

@@ -8,10 +8,8 @@ import type { Measurement } from "./span.ts";
 export interface SpanBatch {
   /** Spans as the protocol writes them. */
   spans: string[];
-  /** Characters of all spans. */
   size: number;
   measurements: Measurement[];
-  /** Events in it. */
   events: number;
   /** Time of the first and the last event. Milliseconds since 1970. */
   from_ms: number;
@@ -105,7 +103,6 @@ export class SpanBatches {
   }
 }
 
-/** Returns an empty batch. */
 export function emptyBatch(): SpanBatch {
   return { spans: [], size: 0, measurements: [], events: 0, from_ms: 0, to_ms: 0 };
 }
