@@ -30,6 +30,7 @@ import { type ForkParams, readFork } from "./fork-params.ts";
 import { autoMode, changeOption, configOptions, modeState } from "./options.ts";
 import { promptWords } from "./prompt-text.ts";
 
+/** Options of {@link createAcpAgent}. */
 export interface AcpAgentOptions {
   sessions: SessionHost;
   /** The mode of a new conversation; default: `auto`. */

@@ -18,7 +18,6 @@ import { Updates } from "./updates.ts";
 export interface ConversationDeps {
   sessions: SessionHost;
   client: AgentContext;
-  /** Capabilities that the client announced. */
   shows: { notices: boolean; forms: boolean };
   /** Fields of every request, from the operator. */
   defaults: Partial<SessionRequest>;
@@ -65,7 +64,6 @@ export class AcpConversation {
   #starting: { stop: AbortController; done: Promise<unknown> } | null = null;
   /** Sessions and messages of this client, of another object for it. */
   #inherited: Iterable<string> = [];
-  /** Texts that the next prompt shows first. */
   #untold: string[] = [];
 
   constructor(deps: ConversationDeps, { id, workdir, mode }: ConversationOptions) {

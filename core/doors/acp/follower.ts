@@ -32,11 +32,9 @@ export class Follower {
   /** `gseq` of the last event that was seen, and its `seq` in the session. */
   #gseq = 0;
   #seq = 0;
-  /** Called when an event was shown. */
   #wake: () => void = () => {};
   #isRunning = false;
   #isWanted = false;
-  /** The agent's question that only a prompt can answer. */
   #open: AskedRequest | null = null;
   /** Sessions that this client began, and messages that it gives: it shows their words itself. */
   readonly own: Set<string> = new Set();

@@ -3,6 +3,7 @@ import { type ByteWire, type MessageBounds, readMessages, writeMessage } from ".
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { type AcpAgentOptions, createAcpAgent } from "./agent.ts";
 
+/** Options of {@link serveAcp}. */
 export interface ServeAcpOptions extends AcpAgentOptions {
   wire: ByteWire;
   bounds?: MessageBounds;

@@ -7,6 +7,7 @@ import { eventSentence, titleOf } from "../../sessions/host/event-sentence.ts";
 import type { Weight } from "../../ground/checks/event-words.ts";
 import { isAbsolute, resolve } from "../../ground/platform/files/paths.ts";
 
+/** Options of {@link Updates}. */
 export interface UpdateOptions {
   /** Folder that paths are relative to: the protocol wants absolute ones. */
   workdir: string;
@@ -18,7 +19,6 @@ export interface UpdateOptions {
 /** Turns one session's events into updates. Under `_meta.bulkhead` the first one carries all that has no place. */
 export class Updates {
   readonly #options: UpdateOptions;
-  /** The agent has said something. */
   #spoke = false;
 
   constructor(options: UpdateOptions) {
@@ -80,7 +80,6 @@ export class Updates {
     }
   }
 
-  /** Files that a tool's input names. */
   #located(input: unknown): { locations?: ToolCallLocation[] } {
     if (typeof input !== "object" || input === null) return {};
     const fields = input as Readonly<Record<string, unknown>>;

@@ -108,6 +108,7 @@ function entryOf(mode: string, id: string): BlobEntry | null {
   return mode === "000000" ? null : { mode, id };
 }
 
+/** Whether two entries have the same content and mode. */
 export function isSameEntry(one: BlobEntry | null, other: BlobEntry | null): boolean {
   return one?.id === other?.id && one?.mode === other?.mode;
 }

@@ -21,6 +21,7 @@ import { dropOpen, type OpenTurn, writeOpen } from "./turn-files.ts";
 
 export type { RewindPlan };
 
+/** Options of {@link openCheckpoints}. */
 export interface CheckpointsOptions extends StorePlace {
   workdir: string;
   /** Real absolute paths of which nothing is ever stored: secrets, the host's own state. */
@@ -289,7 +290,6 @@ export class CheckpointStore {
     });
   }
 
-  /** Packs what a turn needs, and writes it down. */
   async #keepTurn(
     work: StoreWork,
     turn: Omit<StoredTurn, "is_kept" | "has_open"> & { after: string },

@@ -17,7 +17,6 @@ interface TurnSigns {
   calls: readonly CallTime[];
 }
 
-/** Facts of a turn beside its changes. */
 interface TurnPlace {
   top: string;
   /** When the turn began. Milliseconds since 1970. */

@@ -89,6 +89,7 @@ interface PacksSize {
   bytes: number;
 }
 
+/** Looks at the packs of a store. */
 export async function packsIn(shadow: ShadowRepository): Promise<PacksSize> {
   const names = (await readdir(packsOf(shadow)).catch(() => [])).filter((name) => name.endsWith(".pack"));
   const found = await Promise.all(names.map((name) => lstat(join(packsOf(shadow), name)).catch(() => null)));

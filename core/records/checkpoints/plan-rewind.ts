@@ -18,12 +18,12 @@ export interface RewindFacts {
   steps: readonly LineStep[];
   /** Whether unclaimed paths are taken back as well. */
   takesUnclaimed: boolean;
-  /** Paths that other sessions changed. */
   others: readonly Uint8Array[];
   /** How the file system reads names: as they are, or without regard to case and composition. */
   names: "exact" | "folding";
 }
 
+/** A path that goes back. */
 export interface PathBack {
   path: Uint8Array;
   now: BlobEntry | null;

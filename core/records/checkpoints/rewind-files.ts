@@ -19,6 +19,7 @@ import type { StoredSwap } from "./store-record.ts";
 import { belowTop, type StoreWork, treeWith, withSpareIndex } from "./store-work.ts";
 import { readOpen } from "./turn-files.ts";
 
+/** Options of a plan. */
 export interface RewindOptions {
   /** Leaves alone the paths that others changed as well, instead of refusing. */
   keepTheirs?: boolean;

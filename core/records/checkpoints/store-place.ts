@@ -6,6 +6,7 @@ import { removeTree } from "../../ground/platform/files/remove-tree.ts";
 import { type HeldLock, takeLock } from "../../ground/platform/state/lock-file.ts";
 import { holderText } from "../../ground/platform/state/lock-holder.ts";
 
+/** Bounds of a store. */
 export interface StoreLimits {
   turns: number;
   /** Bytes of all packs. */
@@ -27,12 +28,14 @@ export const usualLimits: StoreLimits = {
   turn_bytes: 256 * mib,
 };
 
+/** Place of one conversation's store. */
 export interface StorePlace {
   /** Folder of all stores. */
   folder: string;
   conversation: string;
 }
 
+/** Folder of all stores of a state folder. */
 export function storesIn(stateDir: string): string {
   return join(stateDir, "checkpoints");
 }
@@ -42,6 +45,7 @@ export async function keptConversations(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(() => [])).filter((name) => idForm.test(name)).sort();
 }
 
+/** Whether something is kept of a conversation. */
 export function hasCheckpoints(place: StorePlace): Promise<boolean> {
   return isThere(folderOf(place));
 }
@@ -76,6 +80,7 @@ export async function lockStore(options: StorePlace): Promise<HeldLock> {
 
 const idForm = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
+/** Folder of one conversation's store. */
 export function folderOf({ folder, conversation }: StorePlace): string {
   // Ids become names of files.
   if (idForm.test(conversation)) return join(folder, conversation);

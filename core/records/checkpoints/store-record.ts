@@ -121,6 +121,7 @@ export async function writeStoreRecord(folder: string, record: StoreRecord): Pro
 
 const recordName = "record.json";
 
+/** The record of a store in which nothing is yet. */
 export function newRecord(place: Pick<StoreRecord, "workdir" | "top" | "object_format">): StoreRecord {
   return { version: 1, ...place, turns: [], dropped: 0, line: [], begun: null, swap: null, rewinds: [], owned: null };
 }

@@ -1,6 +1,5 @@
 import type { Attributes, Measurement, MetricName } from "./span.ts";
 
-/** Values of one metric with the same attributes. */
 interface HistogramPoint {
   attributes: Attributes;
   count: number;
@@ -11,6 +10,7 @@ interface HistogramPoint {
   buckets: number[];
 }
 
+/** A metric with its points. */
 export interface Histogram {
   name: MetricName;
   unit: "s" | "{token}";
@@ -37,6 +37,7 @@ const forms: Readonly<Record<MetricName, Pick<Histogram, "unit" | "bounds">>> = 
 /** Series of one metric and batch: agents choose names of tools. The rest is counted without attributes. */
 const mostPoints = 1000;
 
+/** Adds up measurements. */
 export function histogramsOf(measurements: readonly Measurement[]): Histogram[] {
   const points = new Map<MetricName, Map<string, HistogramPoint>>();
   for (const { metric, value, attributes } of measurements) {

@@ -15,6 +15,7 @@ interface Covered {
   to_ms: number;
 }
 
+/** Returns one span as the protocol writes it. */
 export function spanJson(span: Span): string {
   const { trace_id, span_id, parent, name, kind, start_ms, end_ms, attributes, error, link } = span;
   return JSON.stringify({

@@ -13,7 +13,6 @@ import { contentOf, messagesOf } from "./span-content.ts";
 
 type EventOf<T extends (AdapterEvent | HostEvent)["type"]> = Extract<AdapterEvent | HostEvent, { type: T }>;
 
-/** Work under way. */
 interface OpenSpan {
   part: string;
   parent: string;

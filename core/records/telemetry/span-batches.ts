@@ -6,7 +6,6 @@ import type { Measurement } from "./span.ts";
 
 /** Spans and measurements of some events in order. */
 export interface SpanBatch {
-  /** Spans as the protocol writes them. */
   spans: string[];
   size: number;
   measurements: Measurement[];
@@ -103,6 +102,7 @@ export class SpanBatches {
   }
 }
 
+/** Returns an empty batch. */
 export function emptyBatch(): SpanBatch {
   return { spans: [], size: 0, measurements: [], events: 0, from_ms: 0, to_ms: 0 };
 }
