@@ -81,6 +81,7 @@ export class CheckpointStore {
   #facts = "";
   /** As in a look, of those within the turn under way. */
   #hasNewRules = false;
+  #unread: ReadonlySet<string> = new Set();
   #place: Pick<StoreWork, "shadow" | "index" | "settings"> | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #saved: Promise<void> = Promise.resolve();
@@ -122,6 +123,7 @@ export class CheckpointStore {
       const last = options.isLate === true ? record.turns.at(-1)?.after ?? null : null;
       const tree = last ?? (await work.index.look(work)).tree;
       this.#hasNewRules = false;
+      this.#unread = work.index.unread;
       const { begun } = record;
       // A killed host has left it. Nothing shows who has changed what since. One of this number has never been.
       if (begun !== null && begun.turn !== turn) {
@@ -172,6 +174,7 @@ export class CheckpointStore {
           top: topOf(work.shadow),
           since: begun.at,
           maySurface: hasNewRules || this.#hasNewRules,
+          unread: this.#unread,
         });
         const stored = {
           turn: begun.turn,

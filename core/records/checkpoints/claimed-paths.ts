@@ -23,6 +23,8 @@ interface TurnPlace {
   since: number;
   /** Whether what git ignores may have changed: a new path may be an old file. */
   maySurface: boolean;
+  /** Keys of the paths that could not be read when it began. */
+  unread: ReadonlySet<string>;
 }
 
 /** Changed paths of a turn that are not, or not surely, the agent's. By their keys. */
@@ -44,7 +46,7 @@ const tickMs = 20;
  */
 export async function openPathsOf(
   changes: readonly BlobChange[],
-  { signs, top, since, maySurface }: TurnPlace & { signs: TurnSigns | "all" },
+  { signs, top, since, maySurface, unread }: TurnPlace & { signs: TurnSigns | "all" },
 ): Promise<OpenPaths> {
   const open: OpenPaths = { unclaimed: new Set(), surfaced: new Set() };
   const { named, calls } = signs === "all" ? { named: null, calls: [] } : signs;
@@ -62,7 +64,8 @@ export async function openPathsOf(
     const moment = facts && momentOf(facts);
     const bornAt = facts?.birthtimeMs || moment?.to || since;
     const isMoved = one.old === null && wasHere.has(one.new!.id);
-    if (one.old === null && maySurface && !isMoved && bornAt < since - tickMs) {
+    const isOld = unread.has(pathKey(one.path)) || maySurface && !isMoved && bornAt < since - tickMs;
+    if (one.old === null && isOld) {
       open.surfaced.add(pathKey(one.path));
     } else if (!isNamed(text) && !isInCall(moment)) {
       // A time that seems to lie in the turn may be of just before it, and only a moved folder can bring such a file.

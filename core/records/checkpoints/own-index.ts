@@ -57,6 +57,8 @@ export class OwnIndex {
   #mark: string | null = null;
   /** The rules of what is ignored, as of the last look, beside the rules that are files of the tree. */
   #lastRules: string | null = null;
+  /** Keys of the paths, below the top, that the last look could not read. */
+  unread: ReadonlySet<string> = new Set();
   /** Whether files may only look changed. */
   #isStale = false;
 
@@ -97,6 +99,7 @@ export class OwnIndex {
     const isNew = !(await isThere(join(folder, ownIndex)));
     const hasMoved = isNew || mark === null || mark !== this.#mark;
     this.#mark = null;
+    this.unread = new Set();
     if (hasMoved) await this.#settle(options);
     if (isNew) await this.#seed(options);
     this.#isStale ||= hasMoved;
@@ -143,7 +146,9 @@ export class OwnIndex {
     }
     const { isSmall, huge } = await measureFiles(shadow.workdir, changed, this.#bounds);
     const apart = new Set(huge.map(({ path }) => path));
-    await updateIndex(shadow, changed.filter((path) => !apart.has(path)), { ...call, stored: isSmall });
+    const unread = await updateIndex(shadow, changed.filter((path) => !apart.has(path)), { ...call, stored: isSmall });
+    const prefix = pathKey(new TextEncoder().encode(shadow.repository?.prefix ?? ""));
+    this.unread = new Set([...this.unread, ...unread.map((path) => `${prefix}${pathKey(path)}`)]);
     await addHugeFiles(shadow, huge, call);
     if (isNew && shadow.repository !== null) await dropOutside(shadow, call);
     const tree = await treeOfIndex(shadow, call);

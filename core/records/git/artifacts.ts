@@ -204,7 +204,6 @@ async function trackedOf(keys: ReadonlySet<string>, place: GitPlace): Promise<Se
 interface ChangeOptions {
   /** Real absolute path that the change's paths are below. */
   workdir: string;
-  /** Keys of the paths tracked now. */
   tracked: ReadonlySet<string>;
   /** Lines of the changes, by the keys of their paths. */
   lines: Awaited<ReturnType<typeof changeLines>>;

@@ -128,7 +128,6 @@ const copiedSettings = new Set([
   "core.sparsecheckoutcone",
 ]);
 
-/** Settings, and where they come from. */
 interface GitSettings {
   settings: Map<string, string>;
   /** Absolute paths of the files that have settings, and of those of the user that may have some later. */

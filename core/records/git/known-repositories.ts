@@ -2,7 +2,6 @@ import { markOf } from "../../ground/platform/files/file-mark.ts";
 import { join } from "../../ground/platform/files/paths.ts";
 import { findRepository, type GitPlace, readHead, readSettings, type Repository } from "./find-repository.ts";
 
-/** Answers of git about a working directory. */
 interface RepositoryFacts {
   /** Null for a plain folder. */
   repository: Repository | null;

@@ -156,7 +156,6 @@ export interface StoredBounds {
 /** Enough that a rename with a change can be told from a new file. */
 const renameBounds: StoredBounds = { files: 2000, bytes: 64 * 1024 * 1024, measured: 5000, huge: hugeBytes };
 
-/** Measurements of changed files before they are read. */
 interface Measure {
   /** They are few and small enough to store. */
   isSmall: boolean;

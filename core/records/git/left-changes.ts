@@ -174,7 +174,6 @@ async function changedPackages(found: readonly FoundScripts[], place: Place): Pr
   return changed.sort((a, b) => a.path < b.path ? -1 : 1);
 }
 
-/** A file or link as a snapshot has it. */
 interface EntryBefore {
   /** In octal: `100644`, `100755`, `120000` for a link. */
   mode: string;
@@ -208,7 +207,6 @@ async function contentBefore(
   return await gitInShadow(held.shadow, ["cat-file", "blob", id], { index: indexBefore, signal }).catch(() => null);
 }
 
-/** Whether git would give this content that id. */
 function hasId(content: Uint8Array, id: string): boolean {
   return createBlobId(content, id.length === 64 ? "sha256" : "sha1") === id;
 }

@@ -11,7 +11,6 @@ import { git, gitError } from "./git-call.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 
-/** A linked worktree and its repository. */
 interface WorktreePlace {
   /** Real absolute path of the worktree's top, which need not exist. Its parent does. */
   folder: string;

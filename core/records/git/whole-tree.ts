@@ -47,7 +47,6 @@ export function eachOnce(paths: readonly Uint8Array[]): Uint8Array[] {
   return [...new Map(paths.map((path) => [pathKey(path), path])).values()];
 }
 
-/** Those of the paths that have a filter. */
 async function listFiltered(
   shadow: ShadowRepository,
   { paths, ...call }: ShadowCall & { paths: readonly Uint8Array[] },
@@ -63,7 +62,6 @@ async function listFiltered(
   return filtered;
 }
 
-/** Tracked paths, as an index marks them. */
 interface MarkedPaths {
   /** Left out of the checkout, and not there. */
   leftOut: Uint8Array[];

@@ -82,10 +82,8 @@ function wholeOf(repository: Repository): Repository {
   return { ...repository, prefix: "" };
 }
 
-/** A repository that a worktree can be made from. */
 interface WorktreeSource {
   repository: Repository;
-  /** The commit that HEAD names. */
   commit: string;
 }
 

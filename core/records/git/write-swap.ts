@@ -139,7 +139,6 @@ function leftOutThere(paths: readonly string[], top: string): BulkheadError {
   );
 }
 
-/** A folder, another entry, or nothing. */
 type Kind = "folder" | "entry" | null;
 
 /**

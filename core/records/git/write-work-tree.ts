@@ -37,7 +37,6 @@ export interface WorkTree {
 interface WriteOptions {
   /** The trees of user's indexes that were written before; default: none. */
   trees?: KnownTrees;
-  /** Store every changed file, however many. */
   storeAll?: boolean;
   /** Hash large files without storing them. */
   hashLarge?: boolean;
@@ -179,18 +178,17 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
   return nested.map((below) => joinBytes([path, below]));
 }
 
-/** A call that puts changed paths into an index. */
 interface UpdateCall extends ShadowCall {
   stored: boolean;
 }
 
-/** Puts paths into an index as they are now. */
+/** Puts paths into an index as they are now. @returns those that cannot be read */
 export async function updateIndex(
   shadow: ShadowRepository,
   paths: readonly Uint8Array[],
   call: UpdateCall,
-): Promise<void> {
-  if (paths.length === 0) return;
+): Promise<Uint8Array[]> {
+  if (paths.length === 0) return [];
   const args = [
     // Many go into one pack as they are read, which takes a fraction of a file for each.
     ...(call.stored && paths.length > packedFrom ? ["-c", "core.bigFileThreshold=1"] : []),
@@ -203,11 +201,12 @@ export async function updateIndex(
     "--stdin",
   ];
   const outcome = await runGit(args, shadowRun(shadow, { ...call, stdin: joinNul(paths) }));
-  if (outcome.exit_code === 0) return;
+  if (outcome.exit_code === 0) return [];
   // One unreadable path, or one that is no file any more, fails the whole run; without it the rest passes.
-  const { usable, replaced } = await sortOut(shadow.workdir, paths);
+  const { usable, replaced, unread } = await sortOut(shadow.workdir, paths);
   await dropFromIndex(shadow, replaced, call);
   await gitInShadow(shadow, args, { ...call, stdin: joinNul(usable) });
+  return unread;
 }
 
 /** Paths from which on their contents go into a pack. */
@@ -218,20 +217,21 @@ interface SortedPaths {
   usable: Uint8Array[];
   /** Paths where a plain folder, a pipe, a socket or a device replaced a file, or a link replaced its folder. */
   replaced: Uint8Array[];
+  /** Paths that stay as the index has them. */
+  unread: Uint8Array[];
 }
 
-/** Sorts paths by their current type; unreadable files are in neither list and stay as the index has them. */
 async function sortOut(workdir: string, paths: readonly Uint8Array[]): Promise<SortedPaths> {
-  const sorted: SortedPaths = { usable: [], replaced: [] };
+  const sorted: SortedPaths = { usable: [], replaced: [], unread: [] };
   for (const path of paths) {
     const name = new TextDecoder().decode(path);
     const file = join(workdir, name);
     const found = await lookAt(file);
-    if (found === "unreadable") continue;
-    if (await isBehindLink(workdir, name)) sorted.replaced.push(path);
+    if (found === "unreadable") sorted.unread.push(path);
+    else if (await isBehindLink(workdir, name)) sorted.replaced.push(path);
     else if (found === null || found.isSymbolicLink()) sorted.usable.push(path);
     else if (found.isFile()) {
-      if (await isReadable(file)) sorted.usable.push(path);
+      (await isReadable(file) ? sorted.usable : sorted.unread).push(path);
     } else if (found.isDirectory() && await isReadable(join(file, ".git"))) sorted.usable.push(path);
     else sorted.replaced.push(path);
   }

@@ -63,6 +63,23 @@ describe("CheckpointStore", () => {
     expect(modes()).toEqual([0o600, 0o640, before[2]]);
   });
 
+  it.skipIf(process.getuid?.() === 0)("leaves a file that could not be read before the turn", async () => {
+    const { f, open } = folderWithStores();
+    f.commitAll();
+    f.write("d/closed", "a person's\n");
+    chmodSync(join(f.work, "d/closed"), 0);
+    const store = await open({ workdir: join(f.work, "d") });
+    await store.beginTurn(1);
+    chmodSync(join(f.work, "d/closed"), 0o644);
+    f.write("d/closed", "changed\n");
+    f.write("d/new", "new\n");
+    await store.endTurn("all");
+    const plan = await store.plan({ to: 0 });
+    expect([plan.files, plan.left]).toEqual([[{ path: "new", change: "removed" }], ["closed"]]);
+    await store.rewind(plan);
+    expect(text(f, "d/closed")).toBe("changed\n");
+  });
+
   it("undoes the last rewind that did something, however often it is asked again", async () => {
     const { f, open } = folderWithStores();
     f.write("a.txt", "one\n");
