@@ -32,6 +32,8 @@ const weekday = /^([a-z]{3,9})\b\.?(?:,? (?:the )?|(?=[^a-z ]|$))/i;
 const monthDay = /^([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:])(?:,? (\d{4})(?!\d))?/i;
 const dayMonth = /^(\d{1,2})(?:st|nd|rd|th)? (?:of )?([a-z]{3,9})\b\.?(?:,? (\d{4})(?!\d))?/i;
 const relative = /^(today|tonight|tomorrow)\b/i;
+/** "Monday at 8": an hour of the day's 24. */
+const bareHour = /^([\s,]{1,3}at )(\d{1,2})(?![\d:]|\.\d|\s{0,2}[ap]\.?m\b)/i;
 const joint = /^(?:[\s,]{1,3}(?:at |@ ?|by )?|t(?=\d))/i;
 const unixTime = /^(\d{10}|\d{13})(?!\d)/;
 
@@ -68,7 +70,7 @@ function readMoment(text: string, now: number): number | null {
   const unix = unixTime.exec(text)?.[1];
   if (unix) return unix.length === 13 ? Number(unix) : Number(unix) * 1000;
   const named = readDay(text);
-  const clock = readClock(named === null ? text : skip(named.rest, joint));
+  const clock = readClock(named === null ? text : skip(named.rest.replace(bareHour, "$1$2:00"), joint));
   if (named === null && clock === null) return null;
   const zone = readZone(clock?.rest ?? named?.rest ?? "");
   if (zone === null) return null;
