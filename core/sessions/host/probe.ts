@@ -37,8 +37,11 @@ interface ProbeOptions {
   signal: AbortSignal;
 }
 
-/** Asks an adapter, in one entry, for its agent's state, health and ways. A failure is the answer `unrunnable`. */
-export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed> {
+/**
+ * Asks an adapter, in one entry, for its agent's state, health and ways. A failure is the answer `unrunnable`; null where
+ * its sessions take all its workers.
+ */
+export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed | null> {
   const started = performance.now();
   const timed = () => ({
     latency_ms: Math.round(performance.now() - started),
@@ -51,6 +54,7 @@ export async function probe(service: ServedPlugin, options: ProbeOptions): Promi
   });
   try {
     const answer = await ask(service, options);
+    if (answer === null) return null;
     if ("report" in answer) return failed(answer.report);
     const { availability: report, health, access_mode, health_error } = answer.value;
     const capabilities = isCapabilities().Check(answer.value.capabilities) ? answer.value.capabilities : undefined;
@@ -84,7 +88,7 @@ interface ProbeBrokerOptions extends Pick<ProbeOptions, "deps" | "workdir"> {
 async function ask(
   service: ServedPlugin,
   { deps, workdir, signal }: ProbeOptions,
-): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
+): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport } | null> {
   const { plugin, pool } = service;
   const sessionId = `probe-${randomId()}`;
   const { broker, effective, redactor } = await openBroker(service, { deps, workdir, sessionId });
@@ -93,7 +97,11 @@ async function ask(
     await broker.close();
     return { report: missing };
   }
-  const place = await pool.acquire({ signal });
+  const place = await freePlace(pool, signal);
+  if (place === null) {
+    await broker.close();
+    return null;
+  }
   const entry = place.lane.open({
     call: "probe",
     request: null,
@@ -120,6 +128,26 @@ async function ask(
   }
   const answer = readAnswer(end.value);
   return { value: redactor?.value(answer) ?? answer };
+}
+
+/** How long a probe waits for a place of the sessions. Milliseconds. */
+const patienceMs = 2000;
+
+/** Waits for a place on a worker; null where sessions take all of them. */
+async function freePlace(pool: ServedPlugin["pool"], signal: AbortSignal) {
+  const taken = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const onQueued = (_: number, waitMs: number) => {
+    if (waitMs === 0) timer ??= setTimeout(() => taken.abort(), patienceMs);
+  };
+  try {
+    return await pool.acquire({ signal: AbortSignal.any([signal, taken.signal]), onQueued });
+  } catch (error) {
+    if (taken.signal.aborted || toErrorData(error).code === "busy") return null;
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Returns the report on an agent none of whose programs is there; null when one is, or it needs none. */

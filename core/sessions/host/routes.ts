@@ -42,7 +42,7 @@ interface RouteDeps {
   settings: { readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined };
   /** The state folder and this host's part of it. */
   claim: { root: string; folder: string };
-  probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
+  probe(adapterId: string, signal: AbortSignal): Promise<Probed | null>;
   quarantined(): Promise<CrashRecord[]>;
   /** Returns the keys that the access modes of a plugin's session would lack. */
   missingKeys(adapterId: string, env?: SessionRequest["env"]): Promise<MissingKeys>;

@@ -1,6 +1,6 @@
 import { Turns } from "../../ground/platform/engine/turns.ts";
 import type { AccessModeStatus } from "../../../plugin-sdk/access-modes.ts";
-import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
+import type { Availability, AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { within } from "../../ground/platform/engine/within.ts";
@@ -23,8 +23,8 @@ export interface Known extends Probed {
 
 /** Options of {@link AvailabilityBoard}. */
 export interface BoardOptions {
-  /** Asks an adapter. Aborted after the deadline. */
-  probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
+  /** Asks an adapter. Aborted after the deadline. Null: its sessions take all its workers, so it cannot be asked. */
+  probe(adapterId: string, signal: AbortSignal): Promise<Probed | null>;
   /** Returns how long a new answer holds. */
   ttlMs(): number;
   /** How long it holds when the agent is not available: an operator who fixes that wants to see it soon. */
@@ -119,16 +119,20 @@ export class AvailabilityBoard {
   async #probeNow(adapterId: string, answered: (answer: Probed) => void): Promise<void> {
     const { probe, deadlineMs, now } = this.#options;
     const started = now();
-    const failed = (reason: string): Probed => {
-      const report: AvailabilityReport = { availability: "unrunnable", reason };
+    const told = (reason: string, availability: Availability = "unrunnable"): Probed => {
+      const report: AvailabilityReport = { availability, reason };
       const last_check = new Date(now()).toISOString();
       return { report, health: healthOf(report, { latency_ms: now() - started, last_check }), access_mode: null };
     };
+    const last = this.known(adapterId);
+    const working = last?.report.availability === "available"
+      ? last
+      : told("Its sessions take all its workers.", "available");
     const controller = new AbortController();
-    let answer = failed(`Its probe did not end within ${deadlineMs} ms.`);
+    let answer = told(`Its probe did not end within ${deadlineMs} ms.`);
     const probing = (async () => await probe(adapterId, controller.signal))().then(
-      (probed) => void (answer = probed),
-      (error: unknown) => void (answer = failed(`Its probe failed: ${String(error)}`)),
+      (probed) => void (answer = probed ?? working),
+      (error: unknown) => void (answer = told(`Its probe failed: ${String(error)}`)),
     );
     if (!(await within(probing, deadlineMs))) controller.abort();
     answered(answer);

@@ -313,6 +313,24 @@ describe("access modes", () => {
     expect((await made.host.agents())[0]?.access_modes[0]?.current).toEqual({ requests: 2, tokens: 750 });
   });
 
+  test("an agent whose sessions take all its workers is reported as available, soon", async () => {
+    const made = await open();
+    const body = "await ctx.sleep(60_000);";
+    await made.add("alpha", { code: entry("available", { body }) }, { limits: { workers: 1, sessions_per_worker: 1 } });
+    const start = () =>
+      made.host.runSession({ workdir: made.workdir, prompt: "hold" }, { adapter: "alpha", artifacts: "none" });
+    const holder = await start();
+    for await (const { event } of holder.events()) if (event.type === "attempt_started") break;
+    const queued = await start();
+    const asked = performance.now();
+    expect(await made.host.agents()).toMatchObject([
+      { id: "alpha", availability: "available", reason: "Its sessions take all its workers." },
+    ]);
+    expect(performance.now() - asked).toBeLessThan(15_000);
+    await queued.interrupt();
+    await holder.interrupt();
+  });
+
   test("a rate limit that a session ends with closes its mode, and an agent without another is rate limited", async () => {
     const limit = `yield { type: "error", code: "rate_limit", message: "429", recoverable: true }; return;`;
     const made = await open();

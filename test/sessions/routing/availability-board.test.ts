@@ -19,7 +19,7 @@ function probed(availability: Availability = "available", reason = "It is here."
 interface Asked {
   id: string;
   signal: AbortSignal;
-  answer(probed: Probed): void;
+  answer(probed: Probed | null): void;
   fail(error: unknown): void;
 }
 
@@ -39,7 +39,7 @@ function board(options: Partial<BoardOptions> = {}) {
 /** Until all that is ready has run. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-async function answered(test: ReturnType<typeof board>, id: string, answer: Probed) {
+async function answered(test: ReturnType<typeof board>, id: string, answer: Probed | null) {
   const asking = test.board.ask(id);
   await settled();
   test.asked.at(-1)!.answer(answer);
@@ -47,6 +47,17 @@ async function answered(test: ReturnType<typeof board>, id: string, answer: Prob
 }
 
 describe("AvailabilityBoard", () => {
+  test("an agent whose sessions take all its workers is available, as it was when it was asked last", async () => {
+    const made = board();
+    expect((await answered(made, "alpha", null)).report).toEqual({
+      availability: "available",
+      reason: "Its sessions take all its workers.",
+    });
+    await answered(made, "beta", probed("available", "It is version 7."));
+    made.clock.ms += 60_000;
+    expect((await answered(made, "beta", null)).report.reason).toBe("It is version 7.");
+  });
+
   test("an answer holds for its lifetime and is asked anew after it", async () => {
     const made = board();
     expect(await answered(made, "alpha", probed())).toMatchObject({
