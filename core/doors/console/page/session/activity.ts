@@ -67,10 +67,11 @@ export function densityOf(
       bars[place(point.at)]! += 1;
       continue;
     }
-    // Between two of them the events are taken to be equally far apart, but a long silence ends with the second.
+    // The second came at its time. Those between them are taken to be equally far apart.
     const [first, last] = [place(before.at), place(point.at)];
-    const share = (point.seq - before.seq) / (last - first + 1);
+    const share = (point.seq - before.seq - 1) / (last - first + 1);
     for (let bar = first; bar <= last; bar++) bars[bar]! += share;
+    bars[last]! += 1;
   }
   return bars;
 }
