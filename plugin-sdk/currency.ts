@@ -9,11 +9,15 @@ export function formatCost(cost: number | null, currency: string | null): string
   if (cost === null) return "unknown";
   if (cost === 0 && currency === null) return "not billed";
   const isTiny = cost > 0 && cost < smallestShown;
-  const amount = isTiny ? String(smallestShown) : cost === 0 ? "0" : cost.toFixed(cost < 0.01 ? 4 : 2);
+  const amount = isTiny ? String(smallestShown) : cost === 0 ? "0" : grouped(cost.toFixed(cost < 0.01 ? 4 : 2));
   const isKnown = currency !== null && new RegExp(currencyPattern).test(currency);
   const unit = isKnown ? currency : "in no known currency";
   const text = currency === null || currency === "USD" ? `$${amount}` : `${amount} ${unit}`;
   return isTiny ? `<${text}` : text;
+}
+
+function grouped(digits: string): string {
+  return digits.replace(/\B(?=(?:\d{3})+(?:\.|$))(?<!\.\d*)/g, ",");
 }
 
 /** The smallest amount that four places show. */

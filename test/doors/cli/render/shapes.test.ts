@@ -48,6 +48,8 @@ test("formatBytes, formatCount, formatCost and plural speak to people", () => {
     "$0.0060",
   ]);
   expect([formatCost(0.00001, "USD"), formatCost(1e-9, "EUR")]).toEqual(["<$0.0001", "<0.0001 EUR"]);
+  expect([formatCost(12345.678, "USD"), formatCost(1234567.5, "EUR"), formatCost(0.0012, null)])
+    .toEqual(["$12,345.68", "1,234,567.50 EUR", "$0.0012"]);
   expect([plural(1, "event"), plural(2000, "event")]).toEqual(["1 event", "2,000 events"]);
 });
 
