@@ -27,6 +27,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .description("A plugin host for AI-agent adapters that can neither crash nor rob it.")
     .version(hostBuild, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
+    .configureHelp({ minWidthToWrap: 20 })
     .helpCommand(false)
     .option("--json", "print JSON, one value a line")
     .option("--no-color", "print without colours, as with NO_COLOR=1")

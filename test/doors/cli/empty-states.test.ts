@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { listFiles, readSource } from "../../structure/source.ts";
 import { adapterCode, completed, writePlugin } from "../../sessions/host/test-host.ts";
+import { brokenLines } from "./broken-lines.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
 let home: string;
@@ -14,8 +15,13 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 /** Runs a command in a folder without bulkhead.yaml, with a state folder that is new. */
-async function fresh(args: string[], cwd = home) {
-  const terminal = fakeTerminal({ args: [...args, "--state-dir", join(home, "state")], cwd });
+async function fresh(args: string[], cwd = home, columns = 0) {
+  const terminal = fakeTerminal({
+    args: [...args, "--state-dir", join(home, "state")],
+    cwd,
+    columns,
+    tty: columns > 0,
+  });
   const code = await runCli(terminal);
   return { code, out: terminal.out(), err: terminal.err() };
 }
@@ -48,6 +54,14 @@ test("an empty list of sessions names commands that work in a new folder", { tim
   const demo = await fresh(["demo"]);
   expect(demo.out).toContain("checks passed");
   expect(demo.code).toBe(0);
+});
+
+test("what stands without a daemon breaks no word, also in a narrow terminal", async () => {
+  for (const columns of [40, 50, 80, 120]) {
+    const { out } = await fresh([], home, columns);
+    expect(out).toContain("bulkhead start");
+    expect(brokenLines(out, columns)).toEqual([]);
+  }
 });
 
 test("where an agent is enabled, an empty list names it, and the command runs", { timeout: 120_000 }, async () => {

@@ -8,6 +8,7 @@ import { propertiesOf } from "../../../core/ground/checks/properties-of.ts";
 import { termsSchema } from "../../../core/ground/checks/message-terms.ts";
 import { requestFlags } from "../../../core/doors/cli/request-flags.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { brokenLines } from "./broken-lines.ts";
 import { fakeHost } from "./fake-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
@@ -23,6 +24,12 @@ describe("bulkhead help", () => {
     expect(code).toBe(0);
     expect(out).toContain("Usage: bulkhead");
     for (const [name, about] of Object.entries(helpPages)) expect(out).toMatch(new RegExp(`^  ${name} +${about}`, "m"));
+  });
+
+  test.each([40, 50, 80])("breaks no word in a terminal of %i columns", async (columns) => {
+    for (const words of [["--help"], ["help", "run"], ["help", "session", "list"]]) {
+      expect(brokenLines((await cli(words, { columns })).out, columns)).toEqual([]);
+    }
   });
 
   test("shows the usage of a command and of a sub-command", async () => {

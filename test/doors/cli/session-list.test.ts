@@ -57,6 +57,11 @@ const sessions = [
     facts: { ...noFacts, cost: 1.5, currency: "USD", lines: { added: 1212, removed: 2 } },
   }),
   summary("bb22", { outcome: "error", stop_reason: "idle_timeout", adapter_id: null }),
+  summary("cc22", {
+    state: "running",
+    adapter_id: null,
+    facts: { ...noFacts, queued: { adapter_id: "codex", position: 1, since: new Date().toISOString() } },
+  }),
   summary("cc11", { state: "running", turn: { number: 1, state: "kept" }, facts: { ...noFacts, step } }),
 ];
 
@@ -86,7 +91,7 @@ test("session list has repository, changed lines, cost and step where the width 
   expect(wide[3]).toMatch(
     /^ bb110000 +completed · end_turn +claude-code +1 min +billing +\+1,212 −2 +\$1\.50 +Make the/,
   );
-  for (const columns of [60, 80, 100, 120, 160]) {
+  for (const columns of [50, 60, 80, 100, 120, 160]) {
     for (const line of (await list(columns)).lines) expect(line.length, line).toBeLessThanOrEqual(columns);
   }
 });
@@ -97,8 +102,12 @@ test("a narrow session list keeps id, state, agent, age and cost, and says what 
   expect(lines[1]).toMatch(/^ aa110000 +running +claude-code +1 min +\$0\.12 +Bash npm run test/);
   expect(lines[2]).toMatch(/^ aa220000 +waits +claude-code +1 min +Which\?$/);
   expect(lines[3]).toMatch(/^ bb110000 +completed +claude-code +1 min +\$1\.50 +Make the rounding/);
-  expect(lines[5]).toMatch(/^ cc110000 +kept +claude-code +1 min +Make the rounding/);
+  expect(lines[6]).toMatch(/^ cc110000 +kept +claude-code +1 min +Make the rounding/);
   expect(lines[4]).toMatch(/^ bb220000 +idle_timeout +none yet +1 min +Make the rounding/);
+});
+
+test("session list says which session waits for a slot, and of which agent", async () => {
+  for (const columns of [50, 80, 120]) expect((await list(columns)).lines[5]).toMatch(/^ cc220000 +queued +codex /);
 });
 
 test("session list gives a pipe whole cells, and --json the facts", async () => {

@@ -8,6 +8,7 @@ import { stateNow } from "../../../core/doors/cli/commands/state-now.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { type Daemon, startDaemon } from "../../../core/doors/daemon/daemon.ts";
 import { adapterCode, completed, writePlugin } from "../../sessions/host/test-host.ts";
+import { brokenLines } from "./broken-lines.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
 let root = "";
@@ -38,6 +39,15 @@ beforeAll(async () => {
     adapterCode(
       `    yield { type: "question", request_id: "q", question: "Left or right?", options: ["left", "right"] };
     await ctx.answer("q");
+    yield ${completed};`,
+    ),
+  );
+  await plugin(
+    "dares",
+    adapterCode(
+      `    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "no", label: "Reject", kind: "reject_once" }];
+    yield { type: "permission_request", request_id: "p", tool: "Bash", title: "Look around", kind: "execute", input: { command: "cd shop && rm -rf dist" }, options };
+    await ctx.answer("p");
     yield ${completed};`,
     ),
   );
@@ -79,15 +89,16 @@ afterAll(async () => {
 /** The command line beside the daemon; it makes a host of its own only where it is told to, or looks at what lies here. */
 async function cli(
   args: string[],
-  { stdin = "", tty = false, embedded = false, looks = false }: {
+  { stdin = "", tty = false, columns = 0, embedded = false, looks = false }: {
     stdin?: string;
     tty?: boolean;
+    columns?: number;
     embedded?: boolean;
     looks?: boolean;
   } = {},
 ) {
   const all = [...args, "--config", join(root, "bulkhead.yaml"), "--state-dir", join(root, "state")];
-  const terminal = fakeTerminal({ args: embedded ? [...all, "--embedded"] : all, cwd: work(), stdin, tty });
+  const terminal = fakeTerminal({ args: embedded ? [...all, "--embedded"] : all, cwd: work(), stdin, tty, columns });
   const made: string[] = [];
   const code = await runCli(terminal, {
     createHost: (options) => {
@@ -188,6 +199,24 @@ test("a person sees what waits and what runs, and stops all of it, or what one a
   );
   expect((await Promise.all(runs)).map(({ code }) => code)).toEqual([130, 130, 130]);
   expect(await stateOf()).toMatch(/^ no session runs/);
+}, 60_000);
+
+test("session show gives what a tool would do that waits, not the agent's word alone, and breaks no word", async () => {
+  await writeManifest("dares: {}");
+  await daemon.reload();
+  const prompt = "Make the rounding of all totals exact, then tell what was changed and why it was wrong until now";
+  const run = cli(["run", "dares", prompt, "--quiet", "--answer-timeout", "60s"]);
+  const list = () => cli(["session", "list", "--state", "running", "--json"]);
+  await expect.poll(async () => (await list()).out, { timeout: 20_000 }).toContain("Look around");
+  const { session_id } = JSON.parse((await list()).out) as { session_id: string };
+  for (const columns of [40, 80]) {
+    const { out } = await cli(["session", "show", session_id], { tty: true, columns });
+    expect(out).toMatch(/waits +p: Look around \(yes, no\)/);
+    expect(out).toMatch(/^ p: Bash\n {2}. cd shop && rm -rf dist$/m);
+    expect(brokenLines(out, columns)).toEqual([]);
+  }
+  await cli(["session", "interrupt", "--all", "--yes"]);
+  await run;
 }, 60_000);
 
 test("plugins are shown as they are in the daemon, with the words of a host here", async () => {

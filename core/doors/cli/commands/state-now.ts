@@ -4,7 +4,7 @@ import { askDaemon } from "../ask-daemon.ts";
 import type { Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint, type Paint } from "../render/paint.ts";
+import { createPaint } from "../render/paint.ts";
 import { formatAge } from "../render/quantities.ts";
 import { shortId } from "../../../ground/log/short-id.ts";
 import type { Cell } from "../render/table.ts";
@@ -51,7 +51,7 @@ function withoutDaemon(enabled: readonly string[], { terminal }: Pick<Invocation
   return [
     ` ${paint("bold", fitLine(head, drawingColumns(terminal) - 24))}   ${paint("dim", "no daemon runs")}`,
     "",
-    ...hintRows(next, paint),
+    hintRows(next, terminal),
     "",
   ].join("\n");
 }
@@ -86,7 +86,7 @@ function stateText(
     ...(left === 0 ? [] : [paint("dim", `   and ${left} more: bulkhead session list --state running`)]),
     ...(quarantined.length === 0 ? [] : [` ${paint("red", quarantineText(quarantined))}`]),
     "",
-    ...hintRows(hints(waiting.length > 0), paint),
+    hintRows(hints(waiting.length > 0), terminal),
     "",
   ].join("\n");
 }
@@ -94,8 +94,9 @@ function stateText(
 /** A command to type next, and what it does. */
 type Hint = readonly [command: string, meaning: string];
 
-function hintRows(rows: readonly Hint[], paint: Paint): string[] {
-  return rows.map(([command, meaning]) => `   ${command.padEnd(44)} ${paint("dim", meaning)}`);
+function hintRows(rows: readonly Hint[], terminal: Invocation["terminal"]): string {
+  const cells = rows.map(([command, text]): Cell[] => [command, { text, tone: "dim" }]);
+  return tableText(cells, { terminal, head: [], wraps: true });
 }
 
 function hints(waits: boolean): Hint[] {

@@ -95,7 +95,7 @@ export function fitHelp(text: string, columns: number): string {
 
 function fitLines(line: string, columns: number): string[] {
   const [, indent = "", command, why] = example.exec(line) ?? [];
-  if (command !== undefined && why !== undefined) return [indent + command, `${indent}    ${why}`];
+  if (command !== undefined && why !== undefined) return [indent + command, wrapLines(`${indent}    ${why}`, columns)];
   // A command stays whole, to be copied.
   return textWidth(line) <= columns || line.startsWith(" ") ? [line] : wrapText(line, columns, 20);
 }

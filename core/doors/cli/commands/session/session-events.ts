@@ -60,7 +60,7 @@ async function eventsOf(
 }
 
 /** Yields a running session's events up to now. */
-async function* until(events: AsyncIterable<Envelope>, lastSeq: number): AsyncGenerator<Envelope, void, void> {
+export async function* until(events: AsyncIterable<Envelope>, lastSeq: number): AsyncGenerator<Envelope, void, void> {
   if (lastSeq === 0) return;
   for await (const envelope of events) {
     yield envelope;

@@ -40,6 +40,7 @@ export async function sessionList(call: Invocation): Promise<number> {
 
 /** Columns of the table, as far as the terminal has room: a narrow one says what a session does, or else its prompt. */
 const heads = {
+  slim: ["session", "state", "adapter", "step or prompt"],
   narrow: ["session", "state", "adapter", "age", "cost", "step or prompt"],
   middle: ["session", "state", "adapter", "age", "repository", "lines", "cost", "step or prompt"],
   wide: ["session", "state", "adapter", "age", "repository", "lines", "cost", "step", "prompt"],
@@ -48,7 +49,7 @@ const heads = {
 type Width = keyof typeof heads;
 
 function widthOf(columns: number): Width {
-  return columns < 100 ? "narrow" : columns < 140 ? "middle" : "wide";
+  return columns < 60 ? "slim" : columns < 100 ? "narrow" : columns < 140 ? "middle" : "wide";
 }
 
 /** Columns that these cells may take in a terminal. */
@@ -82,18 +83,17 @@ function cellsOf(
   { now, width, isPipe, cost }: { now: number; width: Width; isPipe: boolean; cost: string },
 ): Cell[] {
   const cut = (text: string, columns: number) => isPipe ? safeLine(text) : fitLine(safeLine(text), columns);
+  const isWide = width === "middle" || width === "wide";
   const lines = row.facts?.lines;
   const step = stepCell(row);
   const title: Cell = { text: safeLine(row.title), tone: "dim" };
   return [
     { text: shortId(row.session_id), tone: "bold" },
-    width === "narrow" ? shortState(row) : stateCell(row),
-    cut(row.adapter_id ?? "none yet", most.adapter),
-    formatAge(row.started_at, now),
-    ...(width === "narrow"
-      ? []
-      : [cut(basename(row.workdir), most.repository), lines == null ? "" : lineCounts(lines)]),
-    cost,
+    isWide ? stateCell(row) : shortState(row),
+    cut(row.adapter_id ?? row.facts?.queued?.adapter_id ?? "none yet", width === "slim" ? 10 : most.adapter),
+    ...(width === "slim" ? [] : [formatAge(row.started_at, now)]),
+    ...(isWide ? [cut(basename(row.workdir), most.repository), lines == null ? "" : lineCounts(lines)] : []),
+    ...(width === "slim" ? [] : [cost]),
     ...(width !== "wide"
       ? [step ?? title]
       : [step === null ? "" : { ...step, text: cut(step.text, most.step) }, title]),
@@ -118,9 +118,10 @@ function shortState(row: SessionSummary): Cell {
 }
 
 /** Formats a session's state as one word. */
-export function stateCell({ outcome, stop_reason, waiting, turn }: SessionSummary): Cell {
+export function stateCell({ outcome, stop_reason, waiting, turn, facts }: SessionSummary): Cell {
   if (outcome !== null) return { text: `${outcome} · ${stop_reason ?? ""}`, tone: outcomeLooks[outcome][1] };
   if (waiting.length > 0) return { text: "waits for an answer", tone: "yellow" };
+  if (facts?.queued !== undefined) return { text: "queued", tone: "dim" };
   return turn?.state === "kept" ? { text: "kept", tone: "dim" } : { text: "running", tone: "cyan" };
 }
 
