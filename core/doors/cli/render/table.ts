@@ -22,7 +22,7 @@ interface TableOptions {
 
 /** Formats a table: columns as wide as their widest cell, two blanks apart. A column without a text is left out. */
 export function tableLines(rows: readonly Row[], options: TableOptions): string[] {
-  const { paint, indent = 0, head = [] } = options;
+  const { paint, columns, indent = 0, head = [] } = options;
   const said = (cell: Cell): Cell =>
     typeof cell === "string" ? paint("plain", cell) : { ...cell, text: paint("plain", cell.text) };
   const given = rows.map((row) => "cells" in row ? row : { cells: row, remedy: undefined })
@@ -34,6 +34,9 @@ export function tableLines(rows: readonly Row[], options: TableOptions): string[
   for (const cells of [titles, ...used.map(({ cells }) => cells)]) {
     cells.forEach((cell, index) => widths[index] = Math.max(widths[index] ?? 0, textWidth(textOf(cell))));
   }
+  // A title that has no room is left out: its cells stand on lines of their own.
+  const left = indent + widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  if (options.wraps === true && left + textWidth(textOf(titles.at(-1) ?? "")) > columns) titles.pop();
   return [
     ...(titles.length === 0 ? [] : rowLines(titles, widths, options)),
     ...used.flatMap(({ cells, remedy }) => [

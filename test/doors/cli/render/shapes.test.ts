@@ -53,6 +53,23 @@ test("formatBytes, formatCount, formatCost and plural speak to people", () => {
   expect([plural(1, "event"), plural(2000, "event")]).toEqual(["1 event", "2,000 events"]);
 });
 
+test("tableLines leaves out a title that its column has no room for", () => {
+  const row = ["2026-11-30", "delegates", "260,000", "6 sessions reported nothing"];
+  const draw = (columns: number) =>
+    tableLines([row], {
+      paint: createPaint(false),
+      columns,
+      wraps: true,
+      indent: 1,
+      head: ["day", "agent", "tokens in", "note"],
+    });
+  expect(draw(80)[0]).toBe(" day         agent      tokens in  note");
+  expect(draw(38)[0]).toBe(" day         agent      tokens in");
+  for (const columns of [38, 40, 60]) {
+    for (const line of draw(columns)) expect(line.length).toBeLessThanOrEqual(columns);
+  }
+});
+
 test("fitLine never takes more columns than it may, and keeps what fits", () => {
   fc.assert(fc.property(fc.string({ maxLength: 60 }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
     expect(textWidth(fitLine(text, columns))).toBeLessThanOrEqual(columns);
