@@ -25,7 +25,8 @@ interface ActivityStripProps {
 /** The whole run of a session over time: how much came when, what failed and what was asked. A click goes there. */
 export function ActivityStrip({ id, events, marks, isRunning, at, go }: ActivityStripProps) {
   const { api } = useConsole();
-  const activity = useMemo(() => new Activity(api, { id, events }), [id, events]);
+  const path = `/v1/sessions/${encodeURIComponent(id)}/activity`;
+  const activity = useMemo(() => new Activity((signal) => api.get(path, {}, signal), events.last), [id, events]);
   useEffect(() => () => activity.close(), [activity]);
   const points = activity.points.value;
   const [first, last] = [points[0], points.at(-1)];

@@ -1,12 +1,15 @@
 import { type Signal, signal } from "@preact/signals";
-import type { HostApi } from "../api.ts";
-import type { SessionEvents } from "../session-events.ts";
 
 /** A moment of a session. */
 export interface ActivityPoint {
   seq: number;
   /** Milliseconds. */
   at: number;
+}
+
+/** The host's answer: RFC 3339, UTC. */
+export interface RecordedActivity {
+  points: { seq: number; at: string }[];
 }
 
 /** Between two points that are added while events come. Milliseconds. */
@@ -21,10 +24,11 @@ export class Activity {
   readonly #leave: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: HostApi, { id, events }: { id: string; events: SessionEvents }) {
-    void this.#read(api, `/v1/sessions/${encodeURIComponent(id)}/activity`);
-    this.#leave = events.last.subscribe((seq) => {
-      this.#timer ??= setTimeout(() => this.#add(Math.max(seq, events.last.peek())), everyMs);
+  /** @param last the number of the newest event, as it comes */
+  constructor(read: (signal: AbortSignal) => Promise<RecordedActivity>, last: Signal<number>) {
+    void this.#read(read);
+    this.#leave = last.subscribe((seq) => {
+      this.#timer ??= setTimeout(() => this.#add(Math.max(seq, last.peek())), everyMs);
     });
   }
 
@@ -34,9 +38,9 @@ export class Activity {
     clearTimeout(this.#timer);
   }
 
-  async #read(api: HostApi, path: string): Promise<void> {
+  async #read(read: (signal: AbortSignal) => Promise<RecordedActivity>): Promise<void> {
     try {
-      const { points } = await api.get<{ points: { seq: number; at: string }[] }>(path, {}, this.#over.signal);
+      const { points } = await read(this.#over.signal);
       this.points.value = points.map(({ seq, at }) => ({ seq, at: Date.parse(at) }));
     } catch {
       // The strip is an addition: the rows say that the host cannot be reached.
@@ -67,10 +71,11 @@ export function densityOf(
       bars[place(point.at)]! += 1;
       continue;
     }
-    // The second came at its time. Those between them are taken to be equally far apart.
+    // The second came at its time. Those between them are taken to be equally far apart, or before a silence if they are few.
     const [first, last] = [place(before.at), place(point.at)];
-    const share = (point.seq - before.seq - 1) / (last - first + 1);
-    for (let bar = first; bar <= last; bar++) bars[bar]! += share;
+    const between = point.seq - before.seq - 1;
+    const end = between < last - first ? first : last;
+    for (let bar = first; bar <= end; bar++) bars[bar]! += between / (end - first + 1);
     bars[last]! += 1;
   }
   return bars;
