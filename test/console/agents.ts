@@ -177,6 +177,17 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
     ),
   },
+  wordy: {
+    manifest: "reports: [cost]",
+    code: adapterCode(
+      `    yield { type: "usage", scope: "session", tokens_in: 1, tokens_out: 1, tokens_cached: null, cost: 12345.678, currency: "USD", model: "m" };
+    const command = "cd shop && " + "make everything-and-more ".repeat(40);
+    const options = [{ id: "yes", label: "Yes, allow this command to be run this one single time in this folder of yours", kind: "allow_once" }, { id: "always", label: "Yes, and do not ask again for make everything-and-more:* in /home/" + "a-long-folder-".repeat(12) + "end", kind: "allow_always" }, { id: "no", label: "No", kind: "reject_once" }];
+    yield { type: "permission_request", request_id: "w1", tool: "Bash", title: "Run it " + "very ".repeat(60), kind: "execute", input: { command }, options };
+    await ctx.answer("w1");
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+    ),
+  },
   fails: {
     code: adapterCode(`    yield { type: "output", stream: "stderr", data: "cannot reach the model\\n" };
     yield { type: "error", code: "model_missing", message: "The model tide-9 does not exist.", recoverable: false };`),

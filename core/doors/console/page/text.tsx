@@ -32,9 +32,11 @@ export function Text({ of: text, links = false }: { of: string; links?: boolean 
 export function LongText({ of: text, class: look = "" }: { of: string; class?: string }) {
   const [most, setMost] = useState(mostShown);
   const shown = text.length > most ? text.slice(0, most) : text;
+  // One that scrolls is scrolled by keys as well.
+  const scrolls = /json|command-text/.test(look) && (shown.length > 600 || shown.split("\n", 17).length > 16);
   return (
     <>
-      <pre class={`text ${look}`}>
+      <pre class={`text ${look}`} tabIndex={scrolls ? 0 : undefined}>
         {ansiRuns(shown).map(({ text, look }) => look === "" ? <Text of={text} links /> : <span class={look}><Text of={text} links /></span>)}
       </pre>
       {text.length > most && (

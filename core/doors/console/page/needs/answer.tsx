@@ -64,7 +64,7 @@ function RequestAnswer({ item, isCurrent }: { item: WaitingItem; isCurrent: bool
             : ""}
           onClick={() => void answer(found, item, index)}
         >
-          {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />
+          {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 1024)} />
         </button>
       ))}
       {rejection !== undefined && (
