@@ -93,6 +93,39 @@ describe("needs you", () => {
   });
 });
 
+describe("a request that was answered elsewhere", () => {
+  test("says so where it is answered again, alone or together with others, which are answered", async () => {
+    const start = (at: number) =>
+      host.client.start({ workdir: host.workdir, prompt: `Late ${at}`, answer_timeout_ms: 600_000 }, {
+        adapter: "edits",
+      });
+    const sessions = [await start(1), await start(2), await start(3)];
+    await opened.go("#/needs-you");
+    const cards = page.locator(".item-permission", { hasText: "Late" });
+    await expect.poll(() => cards.count(), { timeout: 10_000 }).toBe(3);
+    // This page does not know yet what another one did.
+    const held: (() => void)[] = [];
+    await page.route("**/v1/waiting", (route) => void held.push(() => void route.continue().catch(() => {})));
+    await sessions[0]!.answer("e1", "no");
+    await page.locator(".item", { hasText: "Late 1" }).getByRole("button", { name: "Allow once" }).click();
+    await page.getByText("Too late: this was answered elsewhere, or withdrawn", { exact: true }).waitFor();
+    await sessions[1]!.answer("e1", "no");
+    await cards.first().locator(".item-title").click();
+    await page.keyboard.press("a");
+    const together = page.getByRole("group", { name: "Answer the selected ones together" });
+    await together.getByText("2 selected").waitFor();
+    await together.getByRole("button", { name: "Allow once" }).click();
+    await together.getByRole("button", { name: "Allow once: all 2" }).press("Enter");
+    await page.getByText("Answered 1: Allow once. 1 of 2 was answered elsewhere, or withdrawn").waitFor({
+      timeout: 15_000,
+    });
+    await page.unroute("**/v1/waiting");
+    for (const go of held) go();
+    expect(await sessions[2]!.result()).toMatchObject({ outcome: "completed" });
+    await expect.poll(() => cards.count(), { timeout: 10_000 }).toBe(0);
+  });
+});
+
 describe("sessions", () => {
   test("the form starts a session, whose page is live, interrupts it and runs it again", async () => {
     await opened.go("#/start");
