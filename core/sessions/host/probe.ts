@@ -130,24 +130,15 @@ async function ask(
   return { value: redactor?.value(answer) ?? answer };
 }
 
-/** How long a probe waits for a place of the sessions. Milliseconds. */
-const patienceMs = 2000;
-
 /** Waits for a place on a worker; null where sessions take all of them. */
 async function freePlace(pool: ServedPlugin["pool"], signal: AbortSignal) {
   const taken = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const onQueued = (_: number, waitMs: number) => {
-    if (waitMs === 0) timer ??= setTimeout(() => taken.abort(), patienceMs);
-  };
-  try {
-    return await pool.acquire({ signal: AbortSignal.any([signal, taken.signal]), onQueued });
-  } catch (error) {
+  // After a crash it waits until a worker starts.
+  const onQueued = (_: number, waitMs: number) => waitMs === 0 && taken.abort();
+  return await pool.acquire({ signal: AbortSignal.any([signal, taken.signal]), onQueued }).catch((error: unknown) => {
     if (taken.signal.aborted || toErrorData(error).code === "busy") return null;
     throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+  });
 }
 
 /** Returns the report on an agent none of whose programs is there; null when one is, or it needs none. */

@@ -21,10 +21,8 @@ export async function answerText(found: Console, item: WaitingItem, choice: stri
 export async function answerTogether(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
   const open = new Set(found.waiting.items.value.map(({ id }) => id));
   const those = items.filter(({ id }) => open.has(id));
-  await send(found, those, {
-    label: those[0]?.choices[index]?.label ?? "",
-    choiceOf: ({ choices }) => choices[index]?.id ?? "",
-  });
+  const label = those[0]?.choices[index]?.label ?? "";
+  await send(found, those, { label, choiceOf: ({ choices }) => choices[index]?.id ?? "" });
 }
 
 async function send(

@@ -7,10 +7,8 @@ export interface ActivityPoint {
   at: number;
 }
 
-/** The host's answer: RFC 3339, UTC. */
-export interface RecordedActivity {
-  points: { seq: number; at: string }[];
-}
+/** Reads what the host has kept; `at` is in RFC 3339, UTC. */
+type ReadActivity = (signal: AbortSignal) => Promise<{ points: { seq: number; at: string }[] }>;
 
 /** Between two points that are added while events come. Milliseconds. */
 const everyMs = 1000;
@@ -25,8 +23,11 @@ export class Activity {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param last the number of the newest event, as it comes */
-  constructor(read: (signal: AbortSignal) => Promise<RecordedActivity>, last: Signal<number>) {
-    void this.#read(read);
+  constructor(read: ReadActivity, last: Signal<number>) {
+    // The strip is an addition: the rows say that the host cannot be reached.
+    void read(this.#over.signal).then(({ points }) => {
+      this.points.value = points.map(({ seq, at }) => ({ seq, at: Date.parse(at) }));
+    }, () => {});
     this.#leave = last.subscribe((seq) => {
       this.#timer ??= setTimeout(() => this.#add(Math.max(seq, last.peek())), everyMs);
     });
@@ -36,15 +37,6 @@ export class Activity {
     this.#leave();
     this.#over.abort();
     clearTimeout(this.#timer);
-  }
-
-  async #read(read: (signal: AbortSignal) => Promise<RecordedActivity>): Promise<void> {
-    try {
-      const { points } = await read(this.#over.signal);
-      this.points.value = points.map(({ seq, at }) => ({ seq, at: Date.parse(at) }));
-    } catch {
-      // The strip is an addition: the rows say that the host cannot be reached.
-    }
   }
 
   #add(seq: number): void {
