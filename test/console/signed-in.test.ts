@@ -2,7 +2,14 @@ import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { axeFindings } from "./accessibility.ts";
-import { closeConsole, openConsole, openWholeConsole, pictures, type WholeConsole } from "./console-fixture.ts";
+import {
+  closeConsole,
+  type ConsolePage,
+  openConsole,
+  openWholeConsole,
+  pictures,
+  type WholeConsole,
+} from "./console-fixture.ts";
 
 let { host, browser, opened, page, close } = {} as WholeConsole;
 
@@ -80,4 +87,39 @@ test("a key that has ended says when, and how to get in again", async () => {
   await tab.getByText(/The key of this tab ended at .*2026/).waitFor();
   await tab.getByText("bulkhead console").waitFor();
   await context.close();
+});
+
+test("tabs that are not seen leave the connections of the browser to those that are, but for one", async () => {
+  const script = `let isHidden = false;
+    Object.defineProperty(document, "hidden", { get: () => isHidden });
+    globalThis.hide = (now) => { isHidden = now; document.dispatchEvent(new Event("visibilitychange")); };`;
+  const first = await openConsole(browser, host, { script });
+  const tabs = [first];
+  const streams = new Set<string>();
+  const follow = ({ page }: ConsolePage, tab: string) => {
+    page.on("request", (request) => request.url().includes("/v1/events") && streams.add(tab));
+    page.on("requestfailed", (request) => request.url().includes("/v1/events") && streams.delete(tab));
+  };
+  for (let at = 1; at < 6; at++) {
+    const tab = await openConsole(browser, host, { script, beside: first });
+    tabs.push(tab);
+  }
+  for (const [at, tab] of tabs.entries()) {
+    streams.add(String(at));
+    follow(tab, String(at));
+    await tab.page.evaluate("hide(true)");
+  }
+  await expect.poll(() => streams.size, { timeout: 20_000 }).toBe(1);
+  // A seventh one is live at once, and so is one of the others when it is seen again.
+  const seen = await openConsole(browser, host, { script, beside: first, hash: "#/sessions" });
+  await seen.page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await host.client.start({ workdir: host.workdir, prompt: "Told to all" }, { adapter: "waits" });
+  await seen.page.getByText("Told to all").first().waitFor();
+  const parked = tabs[[0, 1, 2, 3, 4, 5].find((at) => !streams.has(String(at)))!]!;
+  await parked.go("#/sessions");
+  await parked.page.evaluate("hide(false)");
+  await parked.page.getByText("Told to all").first().waitFor();
+  await parked.page.getByText("Live", { exact: true }).waitFor();
+  for (const tab of [seen, ...tabs]) expect(tab.breaches).toEqual([]);
+  await closeConsole(first);
 });

@@ -16,6 +16,8 @@ const longestTurn = 5;
 /** A host sends a sign of life more often than this. */
 const silenceMs = 45_000;
 const retryMs = 500;
+/** How long a tab that is not seen keeps the stream: all tabs of a host share six connections. */
+const behindMs = 5000;
 
 /** The one stream of the host's events that feeds every screen. Resumes after the last event that was read. */
 export class LiveEvents {
@@ -48,23 +50,31 @@ export class LiveEvents {
   async follow(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
+      const leave = await turnOf(signal);
+      const isBehind = () => document.hidden && leave === null && "locks" in navigator;
       try {
-        await this.#readOnce(signal);
+        await this.#readOnce(signal, isBehind);
+        if (isBehind()) continue;
         this.#lose("The host closed the stream.");
       } catch (error) {
         if (error instanceof RefusedCall && (error.status === 401 || error.status === 403)) {
           return this.end(error.message);
         }
+        if (isBehind()) continue;
         this.#lose(error instanceof RefusedCall ? error.message : "The connection broke.");
+      } finally {
+        leave?.();
       }
       await new Promise((done) => setTimeout(done, retryMs));
     }
   }
 
-  async #readOnce(signal: AbortSignal): Promise<void> {
+  async #readOnce(signal: AbortSignal, isBehind: () => boolean): Promise<void> {
     const over = new AbortController();
     const end = () => over.abort();
     signal.addEventListener("abort", end, { once: true });
+    const hide = () => void setTimeout(() => isBehind() && end(), behindMs);
+    document.addEventListener("visibilitychange", hide, { signal: over.signal });
     let silent = setTimeout(end, silenceMs);
     try {
       const where = this.#cursor === undefined ? { after: this.#last } : { cursor: this.#cursor };
@@ -110,4 +120,19 @@ export class LiveEvents {
     if (this.line.value.state === "lost" || this.#over.signal.aborted) return;
     this.line.value = { state: "lost", since: new Date(), why };
   }
+}
+
+/**
+ * Waits until the tab is seen, or no other tab behind has the stream: one of them has it, for its notifications.
+ * @returns how to leave it to another tab; null where it was not asked for
+ */
+async function turnOf(signal: AbortSignal): Promise<(() => void) | null> {
+  if (!document.hidden || !("locks" in navigator)) return null;
+  const seen = new AbortController();
+  const either = AbortSignal.any([seen.signal, signal]);
+  document.addEventListener("visibilitychange", () => seen.abort(), { signal: either });
+  return await new Promise((take) => {
+    const held = () => new Promise<void>((leave) => take(leave));
+    navigator.locks.request("bulkhead-events", { signal: either }, held).catch(() => take(null));
+  });
 }
