@@ -32,11 +32,11 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   const exit = { code: 0 };
   try {
     const program = await createProgram({ terminal, createHost, exit });
-    if (terminal.args.length === 0) {
-      const state = terminal.stdout.isTty ? await stateHere(terminal) : "";
-      if (state === "") program.outputHelp();
-      else await terminal.stdout.write(asTyped(state));
-    } else await parse(program, terminal);
+    const place = placeAlone(terminal.args);
+    const state = place !== null && terminal.stdout.isTty ? await stateHere(terminal, place) : "";
+    if (state !== "") await terminal.stdout.write(asTyped(state));
+    else if (terminal.args.length === 0) program.outputHelp();
+    else await parse(program, terminal);
     return exit.code;
   } catch (error) {
     if (!(error instanceof CommanderError)) return await reportError(error, terminal);
@@ -45,9 +45,20 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
 }
 
 /** Returns the state for a person with a daemon, which the whole help would push off the screen; else nothing. */
-async function stateHere(terminal: Terminal): Promise<string> {
+async function stateHere(terminal: Terminal, { config, stateDir }: Place): Promise<string> {
   const { stateNow } = await import("./commands/state-now.ts");
-  return await stateNow({ terminal, configFile: undefined, stateDir: undefined });
+  return await stateNow({ terminal, configFile: config, stateDir });
+}
+
+type Place = { [flag in "config" | "stateDir"]?: string };
+
+/** Returns the place that a command line names, if it names nothing else but looks; null if it does. */
+function placeAlone(args: readonly string[]): Place | null {
+  const looks = args.filter((arg) => arg === "--plain" || arg === "--no-color").length;
+  const flag = (name: string) => args.includes(name) ? args[args.indexOf(name) + 1] : undefined;
+  const [config, stateDir] = [flag("--config"), flag("--state-dir")];
+  const place: Place = { ...(config === undefined ? {} : { config }), ...(stateDir === undefined ? {} : { stateDir }) };
+  return args.length === looks + 2 * Object.keys(place).length ? place : null;
 }
 
 /** Runs the command. What commander throws on purpose passes; of wrong usage it makes an error of ours. */

@@ -155,8 +155,10 @@ test(
 
 test("a person sees what waits and what runs, and stops all of it, or what one agent does", async () => {
   const stateOf = async () => {
-    const terminal = fakeTerminal({ cwd: work(), tty: true, columns: 80 });
-    return await stateNow({ terminal, configFile: join(root, "bulkhead.yaml"), stateDir: join(root, "state") });
+    const args = ["--config", join(root, "bulkhead.yaml"), "--state-dir", join(root, "state")];
+    const terminal = fakeTerminal({ args, cwd: work(), tty: true, columns: 80 });
+    expect(await runCli(terminal)).toBe(0);
+    return terminal.out();
   };
   await writeManifest("wonders: {}, sleeps: {}");
   await daemon.reload();

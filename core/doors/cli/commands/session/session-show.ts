@@ -63,7 +63,7 @@ function deadlineRow({ answer_by, answer_cut_from_ms }: WaitingRequest): [string
 /** Events before the newest among which a request that waits is looked for. */
 const nearEnd = 1000;
 
-/** What the tools would do that wait for an answer: the title of a request is only its agent's word. */
+/** Commands and changes of the tools that wait for an answer: the title of a request is only its agent's word. */
 async function askedBy(
   sessions: Pick<SessionHost, "open">,
   { summary, terminal }: { summary: SessionSummary; terminal: Terminal },
