@@ -137,12 +137,12 @@ describe("bundlePlugin", () => {
     expect(namespaceOf(first.text)["default"]).toBe(1);
   });
 
-  it("keeps an adapter of defineAdapter() under 22 KB", async () => {
+  it("keeps an adapter of defineAdapter() under 26 KB, limits in ten languages among it", async () => {
     const script = await bundle({
       "mod.ts": `import { defineAdapter } from "bulkhead/plugin-sdk";
         export default defineAdapter({ id: "demo", name: "Demo", version: "1.0.0", async *runSession() {} });`,
     });
-    expect(script.text.length).toBeLessThan(22_000);
+    expect(script.text.length).toBeLessThan(26_000);
     const Adapter = namespaceOf(script.text)["default"] as new () => { id: string };
     expect(new Adapter().id).toBe("demo");
   });
