@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { attackCases } from "./cases/all.ts";
+import { runAttack } from "../../core/kit/attack/run-attack.ts";
 import { runAttacks } from "../../core/kit/attack/run-attacks.ts";
 import {
   adapterCode,
@@ -40,6 +41,14 @@ test("a host that was attacked holds no file, pipe, port, timer or process when 
   await until(async () => (await more()).length === 0).catch(async () => expect(await more()).toEqual([]));
   expect(await childrenLeft()).toEqual([]);
 }, 90_000);
+
+test("an attack's turn is stopped once, however long the turn after it takes", async () => {
+  const { host } = await openHost();
+  const attack = attackCases.find(({ name }) => name === "turn-ignores-its-stop")!;
+  const body = attack.body!.replace("if (", "if (turn.number === 2) await ctx.sleep(1500);\nif (");
+  expect(await runAttack(host, { ...attack, body })).toMatchObject({ passed: true, outcome: "harmless" });
+  await closeHosts();
+}, 30_000);
 
 test("a plugin that is not trusted is refused in a thread", async () => {
   const { host, root } = await openHost();

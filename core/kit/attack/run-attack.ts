@@ -138,7 +138,8 @@ async function attempt(
         continue;
       }
       events.push(envelope);
-      if (envelope.event.type !== "attempt_started") continue;
+      // A turn that follows may begin with an attempt of its own.
+      if (envelope.event.type !== "attempt_started" || envelope.event.attempt > 1) continue;
       const { interruptAfterMs, stopTurnAfterMs } = attack;
       if (interruptAfterMs !== undefined) setTimeout(() => void session.interrupt(), interruptAfterMs);
       if (stopTurnAfterMs !== undefined) {
