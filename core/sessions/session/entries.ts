@@ -256,8 +256,9 @@ export class Entries {
 
   #spoken(failure: ErrorData | null): Verdict {
     // If the attempt was already being cut off, that stays the reason: a later stop does not replace it.
-    const cutFirst = failure !== null && failure === this.attempt?.cutBy && failure !== this.#deps.stops.stopped?.error;
-    const stopped = cutFirst ? null : this.#deps.stops.stopped;
+    const { stops } = this.#deps;
+    const isOwnCut = failure !== null && failure === this.attempt?.cutBy && failure !== stops.replaced;
+    const stopped = isOwnCut && failure !== stops.stopped?.error ? null : stops.stopped;
     const { lastWord, refusedEnd } = this.#deps.rules;
     const verdict = reachVerdict({ stopped, failure, lastWord, refusedEnd });
     if (verdict.error) {
@@ -317,7 +318,8 @@ export class Entries {
   /** A turn that a client stopped is no failure, unless its agent had done it already. */
   verdict(failure: ErrorData | null): Verdict {
     const verdict = this.#spoken(failure);
-    if (!this.#deps.turns.isStopping || verdict.error === undefined) return verdict;
+    const { turns, stops } = this.#deps;
+    if (!turns.isStopping || stops.endsSession || verdict.error === undefined) return verdict;
     return { stop_reason: "interrupted", error: stoppedTurn };
   }
 }

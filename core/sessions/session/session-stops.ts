@@ -26,6 +26,8 @@ export class SessionStops {
   /** Why the session ends with the work under way. */
   #noted: Stop | null = null;
   #abort = new AbortController();
+  /** Error of a stopped turn with which the session was stopped as well, for a reason of its own. */
+  replaced: ErrorData | null = null;
 
   constructor(turns: Pick<SessionTurns, "current" | "isTold" | "end">) {
     this.#turns = turns;
@@ -55,6 +57,7 @@ export class SessionStops {
   stop(reason: StopReason, error: ErrorData, { isAsked = false }: { isAsked?: boolean } = {}): void {
     const ofTurn = isAsked || (turnReasons.has(reason) && this.#turns.isTold && this.#turns.current !== null);
     if (this.#stopped !== null && (ofTurn || !this.#stopped.ofTurn)) return;
+    this.replaced = this.#stopped?.error ?? null;
     this.#stopped = this.#noted ?? { reason, error, ofTurn };
     this.#abort.abort(this.#stopped.error);
     this.#attempt?.cut(this.#stopped.error);

@@ -246,7 +246,7 @@ export const turnCases: readonly AttackCase[] = [
     messages: [say("after")],
     body: `
     for await (const turn of ctx.turns) {
-      if (turn.number === 1) for (;;) { yield { type: "progress", message: "on" }; await ctx.sleep(20).catch(() => {}); }
+      if (turn.number === 1) for (;;) { yield { type: "progress", message: "on" }; await new Promise((go) => setTimeout(go, 20)); }
       yield ${done};
     }`,
     stopTurnAfterMs: 800,

@@ -71,6 +71,30 @@ test("a kept agent takes the next message in the same entry", async () => {
   expect(result).toMatchObject({ outcome: "completed", output: "2: two", attempts: [{ attempt: 1 }] });
 });
 
+test.each([[2000], [50]])(
+  "a session that its limits end while a turn is stopped says so: grace of %i ms",
+  async (agent_grace_ms) => {
+    const made = await openHost();
+    const code = adapterCode(`
+    for await (const turn of ctx.turns) {
+      yield { type: "progress", message: "begun" };
+      await new Promise((stopped) => turn.signal.addEventListener("abort", stopped));
+      await new Promise((go) => setTimeout(go, 200));
+      for (;;) yield { type: "progress", message: "on" };
+    }`);
+    await made.add("alpha", { code, manifest: "accepts: [turns, stop_turn]" }, {
+      limits: { events: 200, agent_grace_ms },
+    });
+    const session = await made.host.runSession({ workdir: made.workdir, prompt: "one" }, { adapter: "alpha" });
+    await made.host.sessions.conversations.say(session.id, text("after"));
+    for await (const { event } of session.events()) {
+      if (event.type === "progress") break;
+    }
+    await made.host.sessions.conversations.stop(session.id);
+    expect(await session.result()).toMatchObject({ outcome: "error", error: { code: "limit_exceeded" } });
+  },
+);
+
 /** Answers each turn with its terms, in one process. */
 const terms = adapterCode(`
     for await (const { effort, plan } of ctx.turns) {
