@@ -243,7 +243,7 @@ export class CheckpointStore {
   /** Whether the last rewind went from one tree to another. A rewind that was cut off is finished by now. */
   hasRewound({ before, after }: { before: string; after: string }): boolean {
     const last = this.#record?.rewinds.at(-1);
-    return before === after || last?.now === before && last.want === after;
+    return last?.now === before && last.want === after;
   }
 
   /** Ends all work, and lets others have the store. */

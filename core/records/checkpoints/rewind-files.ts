@@ -266,8 +266,6 @@ export async function runPlan(work: StoreWork, plan: RewindPlan, save: () => Pro
     throw conflict(plan.conflicts, "others have changed, too, or something that git ignores stands there");
   }
   if (plan.objects_gone.length > 0) throw objectsGone(plan.objects_gone);
-  // Else the one before it, which did something, could not be undone any more.
-  if (plan.now === plan.want && plan.line_before.join() === plan.line_after.join()) return;
   const swap: StoredSwap = {
     now: plan.now,
     want: plan.want,

@@ -82,24 +82,6 @@ describe("CheckpointStore", () => {
     expect(text(f, "d/closed")).toBe("changed\n");
   });
 
-  it("undoes the last rewind that did something, however often it is asked again", async () => {
-    const { f, open } = folderWithStores();
-    f.write("a.txt", "one\n");
-    f.commitAll();
-    const store = await open();
-    await store.beginTurn(1);
-    f.write("a.txt", "two\n");
-    await store.endTurn("all");
-    for (let times = 0; times < 3; times++) {
-      const plan = await store.plan({ to: 0 });
-      await store.rewind(plan);
-      expect(store.hasRewound({ before: plan.now, after: plan.want })).toBe(true);
-    }
-    expect(store.takeRewinds()).toHaveLength(1);
-    await store.rewind(await store.plan({ undo: true }));
-    expect(text(f, "a.txt")).toBe("two\n");
-  });
-
   it.each(["core.fileMode", "core.symlinks"])("brings modes and links back where %s is off", async (setting) => {
     const { f, open } = folderWithStores();
     f.git("config", setting, "false");

@@ -108,7 +108,7 @@ export class WholeRewinds {
         await listed.begin({ conversation, to: request.to, session_id, client, ...trees });
       };
       const report = await files.rewind(conversation, { ...place, request, onPlan });
-      isWritten = report.files.length > 0;
+      isWritten = true;
       await begin(session_id);
       await listed.end(conversation);
       return report;
