@@ -61,7 +61,7 @@ export class CliEnding {
   readonly #errorOutput = new ErrorOutput();
   #lastWord: CompletedEvent | ErrorEvent | null = null;
   #reportedLimit: RateLimitEvent | null = null;
-  /** The end of what it printed. */
+  /** End of its output. */
   readonly #printed = new TextTail(printedLength);
   readonly #work: OpenWork;
   /** Whether work was open when the last word came. */

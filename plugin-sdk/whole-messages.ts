@@ -67,24 +67,30 @@ function begins(line: string): boolean {
 /** How many objects and lists a line opens and does not close; a string ends in its line. */
 function depthOf(line: string): number {
   let depth = 0;
-  for (const [sign] of line.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (sign === "{" || sign === "[") depth++;
-    else if (sign === "}" || sign === "]") depth--;
-  }
+  eachSign(line, (by) => depth += by);
   return depth;
+}
+
+/** Tells each bracket of a line that is in no string: 1 opens and -1 closes. In one pass, also over strings without an end. */
+function eachSign(line: string, take: (by: 1 | -1, at: number) => void): void {
+  for (let at = 0; at < line.length; at++) {
+    const sign = line[at];
+    if (sign === "{" || sign === "[") take(1, at);
+    else if (sign === "}" || sign === "]") take(-1, at);
+    else if (sign === '"') { while (++at < line.length && line[at] !== '"') if (line[at] === "\\") at++; }
+  }
 }
 
 /** The messages that stand in a line one behind the other. */
 function parted(line: string): string[] {
   const parts: string[] = [];
   let [from, depth] = [0, 0];
-  for (const { 0: sign, index } of line.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (sign === "{" || sign === "[") depth++;
-    else if (sign === "}" || sign === "]") depth--;
-    if (depth !== 0 || sign !== "}" || line[index + 1] !== "{") continue;
-    parts.push(line.slice(from, index + 1));
-    from = index + 1;
-  }
+  eachSign(line, (by, at) => {
+    depth += by;
+    if (depth !== 0 || line[at] !== "}" || line[at + 1] !== "{") return;
+    parts.push(line.slice(from, at + 1));
+    from = at + 1;
+  });
   parts.push(line.slice(from));
   // Else a message was cut, and what looks like another one may stand in its text.
   return parts.every((part) => isFields(parseJson(part))) ? parts : [line];

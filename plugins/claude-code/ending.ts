@@ -32,11 +32,11 @@ const limits = new RateLimitDetector();
 const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
 
 /** Reasons for which the model stops before its answer is whole. */
-const stops: Readonly<Record<string, [code: FailureCode, message: string]>> = {
-  max_tokens: ["output_limit", "The answer was cut at the model's limit of tokens."],
-  model_context_window_exceeded: ["context_overflow", "The answer was cut: the model's context is full."],
-  pause_turn: ["unavailable", "The agent's turn broke off: its model paused and did not go on."],
-};
+const stops: ReadonlyMap<unknown, [code: FailureCode, message: string]> = new Map([
+  ["max_tokens", ["output_limit", "The answer was cut at the model's limit of tokens."]],
+  ["model_context_window_exceeded", ["context_overflow", "The answer was cut: the model's context is full."]],
+  ["pause_turn", ["unavailable", "The agent's turn broke off: its model paused and did not go on."]],
+]);
 
 /** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
 export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
@@ -53,7 +53,7 @@ export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
     const message = "The agent's turn broke off in the middle: it called a tool and never went on.";
     return [usage, { type: "error", code: "unavailable", message, recoverable: true }];
   }
-  const stop = stops[String(result["stop_reason"])];
+  const stop = stops.get(result["stop_reason"]);
   if (result["is_error"] !== true && result["subtype"] === "success" && stop !== undefined) {
     const [code, message] = stop;
     return [usage, { type: "error", code, message, recoverable: retryable.includes(code) }];

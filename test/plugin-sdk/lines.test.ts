@@ -89,6 +89,14 @@ describe("splitLines of messages", () => {
   const two = { type: "done" };
   const [a, b] = [JSON.stringify(one), JSON.stringify(two)];
 
+  test("strings without an end, with many quotes, are read once and not from each of them", async () => {
+    const open = `"${'\\"'.repeat(500_000)}`;
+    const begun = performance.now();
+    expect(await read([`{\n${open}\n`], 2_000_000)).toEqual([`{\n${open}`]);
+    expect(await read([`{}{"a":${open}\n`], 2_000_000)).toEqual([`{}{"a":${open}`]);
+    expect(performance.now() - begun).toBeLessThan(5000);
+  });
+
   test.each<[string, string]>([
     ["one a line", `${a}\n${b}\n`],
     ["spread over lines", `${JSON.stringify(one, null, 2)}\r\n${JSON.stringify(two, null, "\t")}\n`],

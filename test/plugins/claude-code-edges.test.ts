@@ -90,6 +90,10 @@ describe("Claude Code", () => {
     expect(parse(result({ result: "half", stop_reason })).at(-1)).toMatchObject({ type: "error", code });
   });
 
+  test.each(["end_turn", "constructor", "__proto__"])("an answer with the stop reason %s is whole", (stop_reason) => {
+    expect(parse(result({ result: "all", stop_reason })).at(-1)).toMatchObject({ type: "completed", output: "all" });
+  });
+
   test.each<[string, string]>([
     ["You've hit your limit · resets 8pm (America/Indianapolis)", "rate_limit"],
     ["Claude AI usage limit reached|4000000000", "rate_limit"],

@@ -61,8 +61,8 @@ describe("host_ms_per_second", () => {
     await reading;
     expect(result.stop_reason).toBe("interrupted");
     expect(events).toBeGreaterThan(3);
-    // A flood that stops the host stops it in each second; what else the machine does, in some.
-    expect(stalls.sort((a, b) => a - b)[2]).toBeLessThan(Math.max(100, 12 * unitMs));
+    // A flood that stops the host does so again and again; what else the machine does, in one second.
+    expect(stalls.sort((a, b) => a - b)[4]).toBeLessThan(Math.max(100, 12 * unitMs));
     expect(sung).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
     expect(sung.events).toBeGreaterThan(10);
   });

@@ -61,10 +61,8 @@ export async function runAttacks(
     await Promise.all(Array.from({ length: parallel }, run));
     // An outcome or a time that was not right beside other attacks counts when it is not right alone either.
     for (const { attack, first } of again) {
-      let report = await runAttack(host, attack, { isolation });
-      // What else keeps the machine busy may be over a moment later.
-      if (!report.passed && !report.through) report = await runAttack(host, attack, { isolation });
-      tell({ ...report, first_problem: first.problem ?? "" });
+      const first_problem = first.problem ?? "";
+      tell({ ...await runAttack(host, attack, { isolation }), first_problem });
     }
     const rss_growth_bytes = await residentBytes() - before;
     return { attacks, canary: await canary.stop(), rss_growth_bytes };

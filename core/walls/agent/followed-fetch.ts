@@ -19,7 +19,7 @@ export type ModelPlaces = "all" | "elsewhere";
 interface Models {
   /** Of its programs. */
   endpoints?: readonly ModelEndpoint[] | undefined;
-  /** Places of those that the adapter itself calls. */
+  /** Places of the models that the adapter itself calls. */
   modelPlaces?: ModelPlaces | undefined;
   wires?: readonly Wire[] | undefined;
   /** Each call must be seen. */

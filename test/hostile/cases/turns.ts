@@ -217,7 +217,7 @@ export const turnCases: readonly AttackCase[] = [
         : `${found.length} outcomes for 10 messages.`;
     },
     expected: { kind: "any", of: [{ kind: "harmless" }, { kind: "error", codes: ["fatal"] }] },
-    withinMs: 40_000,
+    withinMs: 20_000,
   },
   {
     id: "D16",

@@ -22,7 +22,7 @@ export class AnswerReader {
   readonly #telling: string;
   /** Null until the first byte has come. */
   #isJson: boolean | null = null;
-  /** Of the line that is read: its beginning, until it is known to be data or not. */
+  /** Beginning of the line that is read, until it is known to be data or not. */
   #begun = "";
   #line: "begins" | "data" | "other" = "begins";
   /** Whether the event that is read has a line of data, which further ones may go on. */

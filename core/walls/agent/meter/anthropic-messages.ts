@@ -13,7 +13,7 @@ export const anthropicMessages: MeteredProtocol = {
   refusal: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
 };
 
-/** Of a `message_delta` the output counts, and the input where it is told again. */
+/** Takes the figures of an event: a `message_delta` tells the output, and sometimes the input again. */
 function readUsage(facts: AnswerFacts, value: unknown, { isFinal }: { isFinal: boolean }): void {
   const told = fieldsOrNone(value);
   const tellsInput = (told["input_tokens"] ?? null) !== null;

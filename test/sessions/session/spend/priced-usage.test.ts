@@ -4,23 +4,14 @@ import {
   highestPrice,
   priceUsage,
   roundMoney,
+  untold,
   type UsageFigures,
 } from "../../../../core/sessions/session/spend/priced-usage.ts";
 import type { Pricing } from "../../../../plugin-sdk/access-modes.ts";
 import { api, local, subscription } from "../../routing/modes.ts";
 
 function figures(changes: Partial<UsageFigures> = {}): UsageFigures {
-  return {
-    tokens_in: null,
-    tokens_out: null,
-    tokens_cached: null,
-    cost: null,
-    currency: null,
-    model: null,
-    scope: null,
-    basis: "unknown",
-    ...changes,
-  };
+  return { ...untold, ...changes };
 }
 
 function priced(changes: Partial<UsageFigures>, prices: Partial<Pricing> = {}) {
